@@ -1,0 +1,57 @@
+# Copyright: (c) 2026, The switchless.spark founders
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reads files below a root. A file that is not there, vanishes or answers EINVAL is an answer: C(None)."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A folder such as C(/sys), or a copy of one."""
+
+    root: str
+
+    def path(self, *parts: str) -> str:
+        return os.path.join(self.root, *parts)
+
+    def read(self, *parts: str) -> str | None:
+        """The text without surrounding white space; None when it cannot be read (ENOENT, EINVAL, ENODEV, …)."""
+        try:
+            with open(self.path(*parts), encoding="utf-8", errors="replace") as file:
+                return file.read().strip()
+        except OSError:
+            return None
+
+    def names(self, *parts: str) -> list[str]:
+        """Sorted names in a folder; none when it is not there."""
+        try:
+            return sorted(os.listdir(self.path(*parts)))
+        except OSError:
+            return []
+
+    def exists(self, *parts: str) -> bool:
+        return os.path.exists(self.path(*parts))
+
+    def target(self, *parts: str) -> str | None:
+        """The last part of what a link leads to, for example the PCI address behind C(class/net/IF/device)."""
+        path = self.path(*parts)
+        return os.path.basename(os.path.realpath(path)) if os.path.exists(path) else None
+
+
+def integer(text: str | None) -> int | None:
+    """A number as sysfs writes it, decimal or 0x; None for anything else."""
+    if text is None:
+        return None
+    try:
+        return int(text, 0)
+    except ValueError:
+        return None
+
+
+def flag(text: str | None) -> bool | None:
+    """C(1) and C(0); None for anything else."""
+    return {"1": True, "0": False}.get(text or "")
