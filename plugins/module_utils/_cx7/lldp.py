@@ -12,10 +12,10 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from .._node.runner import Runner
+from ansible_collections.switchless.spark.plugins.module_utils._node.runner import Runner
+
 from .model import Neighbour
 from .sysfs import integer
-
 
 _AGE = re.compile(r"(\d+) days?, (\d+):(\d+):(\d+)")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from .._node.runner import Runner
+from ansible_collections.switchless.spark.plugins.module_utils._node.runner import Runner
 
 ARGV = ("nmcli", "-t", "-f", "DEVICE,STATE", "device")
 _UNESCAPED_COLON = re.compile(r"(?<!\\):")

@@ -13,7 +13,7 @@ from .sysfs import Tree, integer
 VENDOR_MELLANOX = 0x15B3
 DEVICE_CX7 = 0x1021
 
-_ADDRESS = re.compile(r"(?P<domain>[0-9a-f]{4}):(?P<bus>[0-9a-f]{2}):(?P<slot>[0-9a-f]{2})\.(?P<function>[0-7])", re.I)
+_ADDRESS = re.compile(r"(?P<domain>[0-9a-f]{4}):[0-9a-f]{2}:[0-9a-f]{2}\.(?P<function>[0-7])", re.IGNORECASE)
 _SPEED = re.compile(r"(?P<gts>\d+(?:\.\d+)?) GT/s")
 UNKNOWN_WIDTH = 255  # what a powered-down link reads
 

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,31 +15,30 @@ class Tree:
 
     root: str
 
-    def path(self, *parts: str) -> str:
-        return os.path.join(self.root, *parts)
+    def path(self, *parts: str) -> Path:
+        return Path(self.root, *parts)
 
     def read(self, *parts: str) -> str | None:
         """The text without surrounding white space; None when it cannot be read (ENOENT, EINVAL, ENODEV, …)."""
         try:
-            with open(self.path(*parts), encoding="utf-8", errors="replace") as file:
-                return file.read().strip()
+            return self.path(*parts).read_text(encoding="utf-8", errors="replace").strip()
         except OSError:
             return None
 
     def names(self, *parts: str) -> list[str]:
         """Sorted names in a folder; none when it is not there."""
         try:
-            return sorted(os.listdir(self.path(*parts)))
+            return sorted(entry.name for entry in self.path(*parts).iterdir())
         except OSError:
             return []
 
     def exists(self, *parts: str) -> bool:
-        return os.path.exists(self.path(*parts))
+        return self.path(*parts).exists()
 
     def target(self, *parts: str) -> str | None:
         """The last part of what a link leads to, for example the PCI address behind C(class/net/IF/device)."""
         path = self.path(*parts)
-        return os.path.basename(os.path.realpath(path)) if os.path.exists(path) else None
+        return path.resolve().name if path.exists() else None
 
 
 def integer(text: str | None) -> int | None:
