@@ -1,0 +1,29 @@
+# Copyright: (c) 2026, The switchless.spark founders
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The filters fabric_cabling and fabric_announcements: where the cables lead, and what the ports announce so that it can be known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.switchless.spark.plugins.module_utils._fabric.cabling import announcements, cabling
+from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError
+
+
+def fabric_cabling(host: object, functions: object) -> list[dict[str, object]]:
+    """See fabric_cabling.yml."""
+    try:
+        return cabling(host, functions)
+    except FabricError as exc:
+        raise AnsibleFilterError(f"the node does not show the ports of its plan:\n{exc}") from exc
+
+
+class FilterModule:
+    """What Ansible asks for."""
+
+    def filters(self) -> dict[str, Callable[..., object]]:
+        """Names to functions."""
+        return {"fabric_cabling": fabric_cabling, "fabric_announcements": announcements}

@@ -1,0 +1,29 @@
+# Copyright: (c) 2026, The switchless.spark founders
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The filter fabric_devices: a node's part of the plan in terms of its network devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.switchless.spark.plugins.module_utils._fabric.devices import devices
+from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError
+
+
+def fabric_devices(host: object, functions: object, mtu: int) -> dict[str, object]:
+    """See fabric_devices.yml."""
+    try:
+        return devices(host, functions, int(mtu))
+    except FabricError as exc:
+        raise AnsibleFilterError(f"the node does not show the ports of its plan:\n{exc}") from exc
+
+
+class FilterModule:
+    """What Ansible asks for."""
+
+    def filters(self) -> dict[str, Callable[..., object]]:
+        """Names to functions."""
+        return {"fabric_devices": fabric_devices}

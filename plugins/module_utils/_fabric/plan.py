@@ -1,0 +1,153 @@
+# Copyright: (c) 2026, The switchless.spark founders
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
+# Private to the collection: it can change at any time.
+"""Inventory values to a plan, and a plan to and from the dictionary that Ansible carries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .addresses import DEFAULT_POOL, AddressError, parse_network
+from .cables import CableInput, check_ends, parse_cables
+from .errors import FabricError, shown
+from .layout import find_walk
+from .model import ROOTS, SCHEMA, Cable, End, Plan
+from .plain import plain
+from .settings import parse_control_plane, parse_head, parse_hosts, parse_management, parse_mtu, parse_pool
+from .subnets import Claim, check_lengths, check_overlaps, check_taken, usual_length
+
+
+def build_plan(
+    cables: object,
+    *,
+    hosts: object,
+    head: object = None,
+    subnet_pool: object = DEFAULT_POOL,
+    mtu: object = 9000,
+    control_plane: object = "management",
+    management: object = None,
+) -> Plan:
+    """The plan of the fabric that these values describe.
+
+    `cables`: list of `{ends: ["host:p0", "host:p1"], subnets: ["a/24", "b/24"]}`, subnets only if wanted (root A, B).
+    `hosts`: all hosts of the fabric, in any order. `head`: the host of rank 0, else the first end of the first cable.
+    `subnet_pool`: network that the other cables' subnets are cut from, two each, in order. `mtu`: bytes.
+    `control_plane`: management or fabric. `management`: addresses or networks (list, or by host) that the fabric must
+    not touch. Raises FabricError with every problem found.
+    """
+    problems: list[str] = []
+    members = parse_hosts(hosts, problems)
+    inputs = parse_cables(cables, problems)
+    sound = check_ends(inputs, members, problems)
+    first = parse_head(head, members, inputs, problems)
+    size = parse_mtu(mtu, problems)
+    control = parse_control_plane(control_plane, problems)
+
+    layout = ""
+    order: tuple[str, ...] = ()
+    if sound and inputs and len(members) > 1:
+        try:
+            start = first or next(cable.ends[0].host for cable in inputs if cable.ends)
+            order = find_walk([cable.ends for cable in inputs if cable.ends], members, start).order
+            layout = {2: "pair", 3: "triangle"}.get(len(order), "ring")
+        except FabricError as exc:
+            problems.extend(exc.problems)
+
+    claims = _claims(inputs, subnet_pool, management, problems)
+    if problems:
+        raise FabricError(*problems)
+    subnets = {(claim.cable, claim.root): claim.subnet for claim in claims}
+    return Plan(
+        layout=layout,
+        order=order,
+        mtu=size,
+        control_plane=control,
+        prefix_length=claims[0].subnet.prefix_length,
+        cables=tuple(
+            Cable(cable.number, cable.ends, (subnets[cable.number, 0], subnets[cable.number, 1]))
+            for cable in inputs
+            if cable.ends
+        ),
+    )
+
+
+def _claims(inputs: Sequence[CableInput], raw_pool: object, management: object, problems: list[str]) -> list[Claim]:
+    """Every cable's subnets, its own or from the pool, with their problems noted."""
+    named = [claim for cable in inputs for claim in cable.claims()]
+    taken = parse_management(management, problems)
+    pool = parse_pool(raw_pool, problems)
+    problems.extend(check_overlaps(named))
+    problems.extend(check_lengths(named))
+    problems.extend(check_taken(named, taken))
+    pooled = [cable for cable in inputs if cable.pooled]
+    if pool is None or not pooled:
+        return named
+    problems.extend(pool.check_taken(taken))
+    try:
+        drawn = iter(pool.draw(usual_length(named), 2 * len(pooled), named))
+    except AddressError as exc:
+        problems.append(str(exc))
+        return named
+    return named + [
+        Claim(next(drawn), cable.number, root, cable.label) for cable in pooled for root in range(len(ROOTS))
+    ]
+
+
+def plan_to_dict(plan: Plan) -> dict[str, object]:
+    """The plan as plain data: see docs/architecture.md."""
+    return {
+        "schema": SCHEMA,
+        "layout": plan.layout,
+        "size": len(plan.order),
+        "head": plan.order[0],
+        "order": list(plan.order),
+        "mtu": plan.mtu,
+        "control_plane": plan.control_plane,
+        "prefix_length": plan.prefix_length,
+        "cables": [
+            {
+                "cable": cable.number,
+                "name": cable.name,
+                "ends": [{"host": end.host, "cage": end.cage} for end in cable.ends],
+                "subnets": {root: str(subnet) for root, subnet in zip(ROOTS, cable.subnets, strict=True)},
+            }
+            for cable in plan.cables
+        ],
+    }
+
+
+def plan_from_dict(raw: object) -> Plan:
+    """The plan that `plan_to_dict` gave. Raises FabricError if it is anything else."""
+    data = plain(raw)
+    if not isinstance(data, Mapping):
+        raise FabricError(f"the plan is {shown(raw)}: expected what the filter fabric_plan gives")
+    if data.get("schema") != SCHEMA:
+        raise FabricError(
+            f"the plan has schema {shown(data.get('schema'))}: expected {SCHEMA}; make it anew with the "
+            "filter fabric_plan of this collection"
+        )
+    try:
+        return Plan(
+            layout=data["layout"],
+            order=tuple(data["order"]),
+            mtu=data["mtu"],
+            control_plane=data["control_plane"],
+            prefix_length=data["prefix_length"],
+            cables=tuple(_cable_from_dict(cable) for cable in data["cables"]),
+        )
+    except (KeyError, IndexError, TypeError, ValueError) as exc:
+        raise FabricError(
+            f"the plan is damaged ({type(exc).__name__}: {exc}): make it anew with the filter fabric_plan"
+        ) from exc
+
+
+def _cable_from_dict(cable: Mapping[str, Any]) -> Cable:
+    one, two = cable["ends"]
+    return Cable(
+        cable["cable"],
+        (End(one["host"], one["cage"]), End(two["host"], two["cage"])),
+        (parse_network(cable["subnets"][ROOTS[0]]), parse_network(cable["subnets"][ROOTS[1]])),
+    )
