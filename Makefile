@@ -1,0 +1,73 @@
+# `make help` lists the targets. Every one of them works on a fresh machine, by way of `setup`.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+# Everything stays under the checkout, and nothing of the caller's Python or Ansible settings gets in.
+export PATH := $(CURDIR)/.venv/bin:/usr/sbin:/sbin:$(PATH)
+export LC_ALL := C.UTF-8
+export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
+export ANSIBLE_HOME := $(CURDIR)/.cache/ansible
+export ANSIBLE_SSH_CONTROL_PATH_DIR := $(CURDIR)/.cache/cp
+export XDG_CACHE_HOME := $(CURDIR)/.cache/xdg
+export HYPOTHESIS_STORAGE_DIRECTORY := $(CURDIR)/.cache/hypothesis
+unexport PYTHONPATH PYTHONHOME ANSIBLE_COLLECTIONS_PATH ANSIBLE_ROLES_PATH ANSIBLE_INVENTORY
+
+PYTEST := pytest -o junit_family=xunit2 --junitxml=.cache/results
+COLLECTION := .collections/ansible_collections/switchless/spark
+# The lab makes namespaces and mounts, so it runs as root.
+LAB := $(if $(filter 0,$(shell id -u)),,sudo )$(CURDIR)/.venv/bin/python lab/spark-lab
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: ## install what is missing: Debian packages, .venv/ from requirements/dev.lock
+	@tools/setup
+
+.PHONY: demo
+demo: ## four fresh virtual Sparks, site.yml over them, the result on the screen (KEEP=1 leaves them up)
+	@tools/demo
+
+.PHONY: test
+test: ## everything below from lint to e2e, stopping at the first that fails
+	@tools/stages setup lint unit molecule e2e
+
+.PHONY: lint
+lint: setup ## yamllint, ruff, mypy --strict, ansible-lint (production), ansible-test sanity
+	yamllint .
+	ruff check .
+	ruff format --check .
+	mypy $(wildcard $(addprefix $(COLLECTION)/plugins/,module_utils filter modules action)) tools/sanity
+	mypy lab
+	ansible-lint
+	.venv/bin/python tools/sanity
+
+.PHONY: unit
+unit: setup ## the pure code, the shape of the roles, the built package
+	$(PYTEST)/unit.xml tests/unit tests/package
+
+.PHONY: molecule
+molecule: setup ## the molecule scenarios, on the lab
+	molecule test --all
+
+.PHONY: e2e
+e2e: setup ## site.yml and the faults it must survive, on the lab
+	$(PYTEST)/e2e.xml tests/e2e
+
+.PHONY: bench
+bench: setup ## measures: printed, not asserted
+	$(PYTEST)/bench.xml -s tests/bench
+
+.PHONY: lab-up
+lab-up: setup ## start the virtual Sparks
+	$(LAB) up
+
+.PHONY: lab-down
+lab-down: ## stop them; nothing is left but files under .lab/
+	@if [[ -e lab/spark-lab && -d .lab && -x .venv/bin/python ]]; then $(LAB) down; fi
+
+.PHONY: lock
+lock: setup ## resolve requirements/dev.in again
+	@tools/lock
