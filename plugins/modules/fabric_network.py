@@ -160,6 +160,10 @@ armed:
   description: Whether a change waits to be confirmed.
   type: bool
   returned: always
+pending:
+  description: Whether there is anything to do - the node differs, or a change of an earlier run waits to be confirmed.
+  type: bool
+  returned: always
 backups:
   description: Copies kept of files that were replaced or reduced.
   type: list
@@ -418,6 +422,7 @@ def main() -> None:
         result = states[module.params["state"]](module, node)
     except (CommandError, netplan.NetplanSyntaxError) as exc:
         module.fail_json(msg=str(exc))
+    result["pending"] = bool(result["changes"]) or result["armed"]
     module.exit_json(**result, last_rollback=change.last_rollback())
 
 

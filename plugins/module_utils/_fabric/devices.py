@@ -21,7 +21,7 @@ def devices(host: object, functions: object, mtu: int) -> dict[str, Any]:
     """Join the plan of one host with what its NIC shows. ``mtu`` in bytes.
 
     Gives ``ports`` (those of the plan with ``interface``, the address with its prefix; then those of cages without a cable, where
-    ``interface`` is null), ``routes`` and ``forward`` with netdevs instead of cages, ``sysctl`` settings, and the ``pings`` and
+    ``interface`` is null), ``settings`` (of the same ports, as the module fabric_network takes them), ``routes`` and ``forward`` with netdevs instead of cages, ``sysctl`` settings, and the ``pings`` and
     ``connections`` that prove the paths. Raises FabricError when the NIC lacks a planned port.
     """
     node: Mapping[str, Any] = plain(host)  # type: ignore[assignment]
@@ -33,7 +33,7 @@ def devices(host: object, functions: object, mtu: int) -> dict[str, Any]:
         for function in plain(functions)  # type: ignore[attr-defined]
         if function["cage"] in node["unused"] and function["netdev"]
     ]
-    ports = [{**port, "mtu": mtu} for port in (*bound, *spare)]
+    ports = [*bound, *spare]
     netdev = {(port["cage"], port["root"]): port["netdev"] for port in bound}
     forward = [
         {side: netdev[pair[side]["cage"], pair[side]["root"]] for side in ("in", "out")} for pair in node["relays"]
@@ -43,6 +43,9 @@ def devices(host: object, functions: object, mtu: int) -> dict[str, Any]:
         sysctl |= {f"net.ipv4.conf.{port['netdev']}.forwarding": "1" for port in ports}
     return {
         "ports": ports,
+        "settings": [
+            {"netdev": port["netdev"], "mac": port["mac"], "address": port["interface"], "mtu": mtu} for port in ports
+        ],
         "routes": [
             {"to": route["to"], "via": route["via"], "netdev": netdev[route["cage"], route["root"]]}
             for route in node["routes"]
