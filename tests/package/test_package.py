@@ -53,8 +53,9 @@ class Installed:
 
     def doc(self, kind: str, *argv: str) -> Any:
         done = self.run("ansible-doc", "--type", kind, "--json", *argv)
-        assert "WARNING" not in done.stderr, done.stderr
-        assert "ERROR" not in done.stderr, done.stderr
+        # ansible-core 2.21 warns of a collection of its own
+        complaints = [line for line in done.stderr.splitlines() if "_protomatter" not in line and line.startswith("[")]
+        assert complaints == []
         return json.loads(done.stdout)
 
 
@@ -85,6 +86,11 @@ def installed(artifact: Path, tmp_path_factory: pytest.TempPathFactory) -> Insta
     return collection
 
 
+@pytest.fixture(scope="session")
+def role_docs(installed: Installed) -> Any:
+    return installed.doc("role", *(f"{FQCN}.{role}" for role in ROLES))
+
+
 def test_it_ships_what_a_user_needs_and_nothing_else(artifact: Path) -> None:
     with tarfile.open(artifact) as tarball:
         names = [name for name in tarball.getnames() if name not in {"", "."}]
@@ -113,10 +119,10 @@ def test_every_plugin_is_documented(installed: Installed, kind: str, names: list
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_every_role_is_documented(installed: Installed, role: str) -> None:
+def test_every_role_is_documented(installed: Installed, role_docs: Any, role: str) -> None:
     assert (installed.path / "roles" / role / "README.md").is_file()
     assert (installed.path / "roles" / role / "meta" / "argument_specs.yml").is_file()
-    assert installed.doc("role", f"{FQCN}.{role}")[f"{FQCN}.{role}"]["entry_points"]["main"]["short_description"]
+    assert role_docs[f"{FQCN}.{role}"]["entry_points"]["main"]["short_description"]
 
 
 def test_every_playbook_can_be_called_by_its_name(installed: Installed) -> None:
