@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The switchless.spark founders
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The filters fabric_cabling and fabric_announcements: where the cables lead, and what the ports announce so that it can be known."""
+"""The filters fabric_cabling and fabric_announcements: where the cables lead, and what ports announce to show it."""
 
 from __future__ import annotations
 

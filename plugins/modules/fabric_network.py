@@ -13,11 +13,15 @@ version_added: 0.1.0
 author:
   - The switchless.spark founders (@switchless)
 description:
-  - Brings the ConnectX-7 ports of a node to a stated condition - addresses, MTU, routes, sysctl settings, relay rules - in one step.
-  - A change that could cut a path arms a timer first. Unless the change is confirmed with O(state=confirmed) before the timer ends, everything
+  - Brings the ConnectX-7 ports of a node to a stated condition - addresses, MTU, routes, sysctl settings, relay
+    rules - in one step.
+  - A change that could cut a path arms a timer first. Unless the change is confirmed with O(state=confirmed) before
+    the timer ends, everything
     that was there before comes back by itself. A node that goes down in between is put back at its next boot.
-  - Only the ports in O(ports) are reconfigured; C(netplan apply), which interrupts the management network for about a second, is not used.
-  - Other people's netplan files that define the same ports are an error that names file and line, unless O(take_over=true).
+  - Only the ports in O(ports) are reconfigured; C(netplan apply), which interrupts the management network for about
+    a second, is not used.
+  - Other people's netplan files that define the same ports are an error that names file and line, unless
+    O(take_over=true).
   - Meant for the role P(switchless.spark.fabric#role), which fills in the options from the plan.
 options:
   state:
@@ -96,7 +100,8 @@ options:
         type: str
         default: "0644"
       support:
-        description: The file belongs to the tool itself; it is written before the timer is armed and is not rolled back.
+        description: The file belongs to the tool itself; it is written before the timer is armed and is not rolled
+          back.
         type: bool
         default: false
   unit:
@@ -161,7 +166,8 @@ armed:
   type: bool
   returned: always
 pending:
-  description: Whether there is anything to do - the node differs, or a change of an earlier run waits to be confirmed.
+  description: Whether there is anything to do - the node differs, or a change of an earlier run waits to be
+    confirmed.
   type: bool
   returned: always
 backups:
@@ -170,12 +176,12 @@ backups:
   elements: str
   returned: always
 last_rollback:
-  description: Report of the last roll-back on this node, with C(time), C(reason) and C(failed); null if there never was one.
+  description: Report of the last roll-back on this node, with C(time), C(reason) and C(failed); null if there never
+    was one.
   type: dict
   returned: always
 """
 
-import glob
 import pathlib
 import time
 import typing as t
@@ -191,6 +197,7 @@ from ansible_collections.switchless.spark.plugins.module_utils._node.runner impo
     run_checked,
 )
 
+NETPLAN = ("/etc/netplan", "/run/netplan")
 SETTLE_SECONDS = 15  # networkd configures a port within a second or two; a loaded node takes longer
 UNMANAGED = frozenset({"unmanaged", "unavailable"})
 
@@ -209,9 +216,7 @@ class Node:
     def __init__(self, runner: Runner, params: dict[str, t.Any]) -> None:
         self.runner = runner
         self.params = params
-        self.files = [
-            change.File(f["path"], f["content"], int(f["mode"], 8), f["support"]) for f in params["files"]
-        ]
+        self.files = [change.File(f["path"], f["content"], int(f["mode"], 8), f["support"]) for f in params["files"]]
         self.wanted = fabric.Wanted(
             ports=tuple(fabric.WantedPort(p["netdev"], p["mtu"], p["address"]) for p in params["ports"]),
             routes=tuple(Route(r["to"], r["via"], r["netdev"]) for r in params["routes"]),
@@ -257,7 +262,7 @@ class Node:
         ports = [netplan.Port(p["netdev"], p["mac"], "mlx5_core") for p in self.params["ports"]]
         others = [netplan.Port(name, "") for name in seen.links if name not in self.wanted.netdevs]
         found = {}
-        for path in sorted(glob.glob("/etc/netplan/*.yaml") + glob.glob("/run/netplan/*.yaml")):
+        for path in sorted(str(path) for folder in NETPLAN for path in pathlib.Path(folder).glob("*.yaml")):
             if path in own:
                 continue
             text = pathlib.Path(path).read_text(encoding="utf-8")
@@ -324,7 +329,7 @@ def present(module: AnsibleModule, node: Node) -> dict[str, t.Any]:
             problems.append(f"{definition}, and {definition.shared}: move the fabric's ports out of it by hand")
         elif not module.params["take_over"]:
             problems.append(
-                f"{definition}: remove it, or set fabric_take_over to true to have it cut out (a copy of the file is kept)"
+                f"{definition}: remove it, or set fabric_take_over to true to have it cut out (a copy is kept)"
             )
     if problems:
         module.fail_json(msg="Nothing was changed.\n" + "\n".join(f"- {problem}" for problem in problems))
@@ -336,7 +341,12 @@ def present(module: AnsibleModule, node: Node) -> dict[str, t.Any]:
     changes = [f"{file.path} {'goes' if file.content is None else 'differs'}" for file in differing]
     changes += fabric.differences(node.wanted, seen)
     diff = [
-        {"before": file.read() or "", "after": file.content or "", "before_header": file.path, "after_header": file.path}
+        {
+            "before": file.read() or "",
+            "after": file.content or "",
+            "before_header": file.path,
+            "after_header": file.path,
+        }
         for file in differing
     ]
     result: dict[str, t.Any] = {"changed": bool(changes), "changes": changes, "diff": diff, "backups": []}
@@ -360,7 +370,8 @@ def present(module: AnsibleModule, node: Node) -> dict[str, t.Any]:
         left = node.settle()
     if left:
         module.fail_json(
-            msg="The change was made, but the node is not as stated; it will be rolled back:\n" + "\n".join(f"- {x}" for x in left)
+            msg="The change was made, but the node is not as stated; it will be rolled back:\n"
+            + "\n".join(f"- {x}" for x in left)
         )
     return result | {"armed": True}
 
@@ -368,14 +379,20 @@ def present(module: AnsibleModule, node: Node) -> dict[str, t.Any]:
 def confirmed(module: AnsibleModule, node: Node) -> dict[str, t.Any]:
     """Keep a change; gives the result of the module."""
     if module.check_mode:
-        return {"changed": change.pending() is not None, "changes": [], "armed": change.pending() is not None, "backups": []}
+        return {
+            "changed": change.pending() is not None,
+            "changes": [],
+            "armed": change.pending() is not None,
+            "backups": [],
+        }
     with change.lock():
         kept = change.commit(node.runner)
     if not kept:
         report = change.last_rollback() or {}
         module.fail_json(
-            msg=f"There is no change left to keep: it was rolled back at {report.get('time', 'an unknown time')} because"
-            f" {report.get('reason', 'of an unknown reason')}. Run the play again; raise fabric_rollback_seconds if the nodes are slow."
+            msg=f"There is no change left to keep: it was rolled back at {report.get('time', 'an unknown time')} because "
+            f"{report.get('reason', 'of an unknown reason')}. Run the play again; raise fabric_rollback_seconds if the "
+            "nodes are slow."
         )
     return {"changed": True, "changes": [], "armed": False, "backups": []}
 
@@ -391,7 +408,11 @@ def restored(module: AnsibleModule, node: Node) -> dict[str, t.Any]:
 
 def main() -> None:
     """Run the module."""
-    port = {"netdev": {"type": "str", "required": True}, "mac": {"type": "str", "default": ""}, "address": {"type": "str"}}
+    port = {
+        "netdev": {"type": "str", "required": True},
+        "mac": {"type": "str", "default": ""},
+        "address": {"type": "str"},
+    }
     port["mtu"] = {"type": "int", "required": True}
     route = {name: {"type": "str", "required": True} for name in ("to", "via", "netdev")}
     file = {

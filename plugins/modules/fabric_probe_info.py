@@ -13,7 +13,8 @@ version_added: 0.1.0
 author:
   - The switchless.spark founders (@switchless)
 description:
-  - Pings every neighbour over every (cage, PCIe root) with the fragmentation bit set, and opens a TCP connection to every address of the nodes
+  - Pings every neighbour over every (cage, PCIe root) with the fragmentation bit set, and opens a TCP connection to
+    every address of the nodes
     that share no cable with this one, through the relay.
   - Never fails because of what it finds; RV(ok) says whether all probes succeeded.
 options:
@@ -116,6 +117,7 @@ probes:
 import time
 import typing as t
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -146,7 +148,12 @@ def main() -> None:
                 "default": [],
                 "options": {"name": text, "source": text, "target": text},
             },
-            "connections": {"type": "list", "elements": "dict", "default": [], "options": {"name": text, "target": text}},
+            "connections": {
+                "type": "list",
+                "elements": "dict",
+                "default": [],
+                "options": {"name": text, "target": text},
+            },
             "payload": {"type": "int", "default": 8972},
             "port": {"type": "int", "default": 22},
             "timeout": {"type": "int", "default": 10},
@@ -157,15 +164,11 @@ def main() -> None:
     runner = ModuleRunner(module)
     deadline = time.monotonic() + p["timeout"]
     # Pings are commands, and run_command is not made for threads; a healthy one takes a millisecond.
-    outcomes = [
-        repeat(lambda ping=ping: probe.ping(runner, ping["source"], ping["target"], p["payload"]), deadline)  # type: ignore[misc]
-        for ping in p["pings"]
-    ]
+    pings = [partial(probe.ping, runner, ping["source"], ping["target"], p["payload"]) for ping in p["pings"]]
+    connections = [partial(probe.connect, connection["target"], p["port"]) for connection in p["connections"]]
+    outcomes = [repeat(attempt, deadline) for attempt in pings]
     with ThreadPoolExecutor(WORKERS) as pool:
-        outcomes += pool.map(
-            lambda c: repeat(lambda: probe.connect(c["target"], p["port"]), deadline),
-            p["connections"],
-        )
+        outcomes += pool.map(partial(repeat, deadline=deadline), connections)
     asked = [("ping", x) for x in p["pings"]] + [("tcp", x) for x in p["connections"]]
     probes = [
         {"kind": kind, "name": x["name"], "target": x["target"], "ok": o.ok, "rtt_ms": o.rtt_ms, "detail": o.detail}

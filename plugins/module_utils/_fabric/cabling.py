@@ -24,7 +24,7 @@ def description(host: str, cage: str, root: str) -> str:
 
 
 def announcements(host: object, functions: object) -> list[dict[str, str]]:
-    """The port description of every ConnectX-7 port of a node, with its netdev; ports without a cable too, which may have the wrong one."""
+    """The port description of every port of a node, with its netdev; of ports without a cable too: one may be there."""
     node: Mapping[str, Any] = plain(host)  # type: ignore[assignment]
     return [
         {"netdev": f["netdev"], "description": description(node["host"], f["cage"], f["root"])}
@@ -42,8 +42,10 @@ def _leads_to(lldp: Mapping[str, Any] | None) -> tuple[str, str, str] | None:
 def cabling(host: object, functions: object) -> list[dict[str, Any]]:
     """Judge every planned port of a node; ``functions`` from cx7_info with LLDP.
 
-    Each entry has ``port`` (host:cage root), ``cable``, ``verdict`` and ``text`` (empty when ok). Verdicts: ``ok``; ``unproven`` (link, but the
-    far port does not announce itself, as before lldpd runs there); ``down`` (no link); ``wrong`` (the cable leads elsewhere).
+    Each entry has ``port`` (host:cage root), ``cable``, ``verdict`` and ``text`` (empty when ok). Verdicts: ``ok``;
+    ``unproven`` (link, but the
+    far port does not announce itself, as before lldpd runs there); ``down`` (no link); ``wrong`` (the cable leads
+    elsewhere).
     """
     node: Mapping[str, Any] = plain(host)  # type: ignore[assignment]
     shown = {(f["cage"], f["root"]): f for f in plain(functions)}  # type: ignore[attr-defined]
@@ -63,7 +65,10 @@ def cabling(host: object, functions: object) -> list[dict[str, Any]]:
             )
         elif real[:2] != (peer["host"], peer["cage"]):
             verdict = "wrong"
-            text = f"{cable} really leads from {node['host']}:{port['cage']} to {real[0]}:{real[1]}: move that end, or write it so in fabric_cables"
+            text = (
+                f"{cable} really leads from {node['host']}:{port['cage']} to {real[0]}:{real[1]}: move that end, or "
+                "write it so in fabric_cables"
+            )
         else:
             verdict, text = "ok", ""
         found.append(

@@ -20,8 +20,10 @@ LOOSE = "2"
 def devices(host: object, functions: object, mtu: int) -> dict[str, Any]:
     """Join the plan of one host with what its NIC shows. ``mtu`` in bytes.
 
-    Gives ``ports`` (those of the plan with ``interface``, the address with its prefix; then those of cages without a cable, where
-    ``interface`` is null), ``settings`` (of the same ports, as the module fabric_network takes them), ``routes`` and ``forward`` with netdevs instead of cages, ``sysctl`` settings, and the ``pings`` and
+    Gives ``ports`` (those of the plan with ``interface``, the address with its prefix; then those of cages without
+    a cable, where
+    ``interface`` is null), ``settings`` (of the same ports, as the module fabric_network takes them), ``routes``
+    and ``forward`` with netdevs instead of cages, ``sysctl`` settings, and the ``pings`` and
     ``connections`` that prove the paths. Raises FabricError when the NIC lacks a planned port.
     """
     node: Mapping[str, Any] = plain(host)  # type: ignore[assignment]

@@ -19,13 +19,14 @@ Probe = Mapping[str, Any]
 
 
 def report(plan: object, proofs: object) -> dict[str, Any]:
-    """Join the plan with the proofs; ``proofs`` maps a host to what fabric_probe_info returned there (missing or null: not run).
+    """Join the plan with the proofs; ``proofs`` maps a host to what fabric_probe_info gave (missing or null: not run).
 
-    Gives ``text`` and ``data``. ``data.verdict`` is ``proved`` only when every node of the plan was probed and every path answered;
-    ``failed`` when a path did not answer; else ``incomplete``.
+    Gives ``text`` and ``data``. ``data.verdict`` is ``proved`` only when every node of the plan was probed and every path
+    answered; ``failed`` when a path did not answer; else ``incomplete``.
     """
     planned: Mapping[str, Any] = plain(plan)  # type: ignore[assignment]
-    by_host: Mapping[str, Any] = {host: proof for host, proof in plain(proofs).items() if proof}  # type: ignore[attr-defined]
+    given: Mapping[str, Any] = plain(proofs)  # type: ignore[assignment]
+    by_host = {host: proof for host, proof in given.items() if proof}
     probes = {host: list(proof["probes"]) for host, proof in by_host.items()}
     missing = [host for host in planned["order"] if host not in probes]
     failures = [f"{host}: {line}" for host, proof in by_host.items() for line in proof["failures"]]
@@ -39,7 +40,14 @@ def report(plan: object, proofs: object) -> dict[str, Any]:
         f"Fabric {verdict}: {totals['ping'][0]} of {totals['ping'][1]} paths to neighbours, "
         f"{totals['tcp'][0]} of {totals['tcp'][1]} through a relay"
     )
-    data = {"schema": 1, "verdict": verdict, "plan": planned, "probes": probes, "failures": failures, "not_probed": missing}
+    data = {
+        "schema": 1,
+        "verdict": verdict,
+        "plan": planned,
+        "probes": probes,
+        "failures": failures,
+        "not_probed": missing,
+    }
     return {"text": "\n".join(lines) + "\n", "data": data}
 
 
@@ -55,7 +63,12 @@ def _cables(plan: Mapping[str, Any], probes: Mapping[str, Sequence[Probe]]) -> I
         prefix = f"cable {cable['cable']} root "
         cells = []
         for root in ROOTS:
-            found = [p for host in probes.values() for p in host if p["kind"] == "ping" and p["name"].startswith(prefix + root)]
+            found = [
+                p
+                for host in probes.values()
+                for p in host
+                if p["kind"] == "ping" and p["name"].startswith(prefix + root)
+            ]
             times = ["failed" if not p["ok"] else f"{p['rtt_ms']:.2f}" for p in found]
             cells.append(f"{root} {' '.join(times) or 'not run'}")
         yield f"  {cable['cable']:>3}  {cable['name']:<34}" + "".join(f"{cell:<16}" for cell in cells).rstrip()

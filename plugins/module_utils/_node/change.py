@@ -4,8 +4,10 @@
 
 """A change of a node's network that undoes itself unless it is confirmed.
 
-Before anything is touched, what was there goes into ``pending/manifest.json`` beside copies of the files, and a timer is armed that starts
-the roll-back service. Only :func:`commit`, called over a connection made after the change, disarms it. If the node goes down in between,
+Before anything is touched, what was there goes into ``pending/manifest.json`` beside copies of the files, and a
+timer is armed that starts
+the roll-back service. Only :func:`commit`, called over a connection made after the change, disarms it. If the node
+goes down in between,
 the roll-back service runs at the next boot.
 """
 
@@ -33,7 +35,7 @@ DEADLINE_UNIT = "switchless-fabric-deadline"
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file to write. ``content`` None removes it. ``support`` files belong to the tool itself and are not rolled back."""
+    """A file to write; ``content`` None removes it. ``support`` files belong to the tool and are not rolled back."""
 
     path: str
     content: str | None
@@ -50,7 +52,7 @@ class File:
     def differs(self) -> bool:
         """Say whether content or mode differ from what is there."""
         try:
-            mode = os.stat(self.path).st_mode & 0o7777
+            mode = pathlib.Path(self.path).stat().st_mode & 0o7777
         except FileNotFoundError:
             return self.content is not None
         return self.read() != self.content or mode != self.mode
@@ -101,7 +103,7 @@ def write(file: File) -> None:
 
 
 def keep_copy(path: str, backups: pathlib.Path = BACKUPS) -> str | None:
-    """Keep a copy of a file that is about to change, for good, under a folder named after the time; gives the copy's path."""
+    """Keep a copy of a file that is about to change, in a folder named after the time; gives the path of the copy."""
     source = pathlib.Path(path)
     if not source.exists():
         return None
@@ -126,7 +128,7 @@ class Before:
 
 
 def stage(files: t.Sequence[File], before: Before, state: pathlib.Path = STATE) -> None:
-    """Write the manifest and the copies that a roll-back needs. The manifest comes last: without it there is nothing to roll back."""
+    """Write what a roll-back needs. The manifest comes last: without it there is nothing to roll back."""
     folder = state / "pending"
     if folder.exists():
         shutil.rmtree(folder)
@@ -174,7 +176,13 @@ def disarm(runner: Runner) -> None:
 def arm(runner: Runner, seconds: int) -> None:
     """Let the roll-back start by itself in ``seconds``; an earlier deadline is replaced."""
     disarm(runner)
-    timer = ["systemd-run", "--quiet", f"--unit={DEADLINE_UNIT}", f"--on-active={seconds}s", "--timer-property=AccuracySec=250ms"]
+    timer = [
+        "systemd-run",
+        "--quiet",
+        f"--unit={DEADLINE_UNIT}",
+        f"--on-active={seconds}s",
+        "--timer-property=AccuracySec=250ms",
+    ]
     run_checked(runner, [*timer, "systemctl", "start", ROLLBACK_UNIT])
 
 

@@ -15,7 +15,7 @@ from .ip import Link, Route
 
 @dataclass(frozen=True, slots=True)
 class WantedPort:
-    """One port of the fabric; ``address`` with prefix (``192.0.2.1/24``) or None where the cage has no cable. ``mtu`` in bytes."""
+    """One port; ``address`` with prefix (``192.0.2.1/24``), None where the cage has no cable. ``mtu`` in bytes."""
 
     netdev: str
     mtu: int
@@ -24,7 +24,7 @@ class WantedPort:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The whole of it. ``sysctl`` by dotted key; ``subnets`` are all subnets of the fabric, the node's own and the others'."""
+    """The whole of it. ``sysctl`` by dotted key; ``subnets`` are all subnets of the fabric."""
 
     ports: tuple[WantedPort, ...]
     routes: tuple[Route, ...]
@@ -39,7 +39,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The state of a node. ``managed`` are the devices that NetworkManager holds; ``relay`` is what its check complains of, or empty."""
+    """The state of a node. ``managed``: devices that NetworkManager holds; ``relay``: what its check complains of."""
 
     links: t.Mapping[str, Link]
     routes: tuple[Route, ...]
@@ -85,7 +85,10 @@ def refusals(wanted: Wanted, seen: Seen, management_address: str | None) -> list
     found = []
     subnets = [ipaddress.ip_network(subnet) for subnet in wanted.subnets]
     foreign = [
-        (f"the network {ipaddress.ip_interface(address).network} of {link.name}", ipaddress.ip_interface(address).network)
+        (
+            f"the network {ipaddress.ip_interface(address).network} of {link.name}",
+            ipaddress.ip_interface(address).network,
+        )
         for link in seen.links.values()
         if link.name not in wanted.netdevs
         for address in link.addresses
@@ -98,7 +101,8 @@ def refusals(wanted: Wanted, seen: Seen, management_address: str | None) -> list
         clash = [str(subnet) for subnet in subnets if network.overlaps(subnet)]
         if clash:
             found.append(
-                f"{what} overlaps the fabric's {', '.join(clash)}: choose another fabric_subnet_pool, or other subnets for the cables"
+                f"{what} overlaps the fabric's {', '.join(clash)}: choose another "
+                "fabric_subnet_pool, or other subnets for the cables"
             )
     for port in wanted.ports:
         link = seen.links.get(port.netdev)
@@ -106,7 +110,8 @@ def refusals(wanted: Wanted, seen: Seen, management_address: str | None) -> list
         planned = (port.address or "").split("/")[0]
         if management_address in held and management_address != planned:
             found.append(
-                f"this node is managed at {management_address}, an address of the fabric port {port.netdev}, which the fabric would take away:"
+                f"this node is managed at {management_address}, an address of the fabric port {port.netdev}, which the "
+                "fabric would take away:"
                 " set ansible_host to an address on the management network"
             )
     return found

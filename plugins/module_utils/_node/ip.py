@@ -23,7 +23,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One IPv4 route of the main table: ``to`` in prefix notation (``0.0.0.0/0`` for the default), ``via`` None when on the link."""
+    """An IPv4 route of the main table: ``to`` as prefix (``0.0.0.0/0``: the default), ``via`` None when on the link."""
 
     to: str
     via: str | None

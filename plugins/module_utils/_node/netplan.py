@@ -74,7 +74,7 @@ def _end(node: t.Any, text: str, lines: list[str]) -> int:
     A block ends where the next token begins, a scalar or a flow collection on its own last line.
     """
     mark = node.end_mark
-    block = isinstance(node, yaml.CollectionNode) and not node.flow_style and not text[mark.index :].strip() == ""
+    block = isinstance(node, yaml.CollectionNode) and not node.flow_style and text[mark.index :].strip() != ""
     end: int = mark.line if block else min(mark.line + 1, len(lines))
     while end > node.start_mark.line + 1 and lines[end - 1].lstrip()[:1] in ("", "#"):
         end -= 1

@@ -38,7 +38,9 @@ def parse_ping(rc: int, stdout: str, stderr: str) -> Outcome:
         return Outcome(False, None, "unreachable")
     if "cannot assign requested address" in text.lower() or "invalid source address" in text.lower():
         return Outcome(False, None, "this node does not have the source address")
-    return Outcome(False, None, "no answer" if rc == 1 else (stderr.strip() or stdout.strip() or f"ping ended with {rc}"))
+    return Outcome(
+        False, None, "no answer" if rc == 1 else (stderr.strip() or stdout.strip() or f"ping ended with {rc}")
+    )
 
 
 def ping(runner: Runner, source: str, target: str, payload: int) -> Outcome:

@@ -5,7 +5,8 @@
 
 B(Private) to the collection: it can change at any time.
 
-Pure code takes a C(Runner) and never knows where it runs; modules pass C(ModuleRunner(module)), unit tests a script of
+Pure code takes a C(Runner) and never knows where it runs; modules pass C(ModuleRunner(module)), unit tests a script
+of
 expected calls.
 """
 
