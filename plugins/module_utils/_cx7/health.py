@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The judgement: from what a node shows, what the plan wants and what was measured, to a verdict with its reasons.
 
-Each rule looks at one port and yields reasons; the worst of them is the verdict. C(ok) has one way only: everything that
-can be read on the running port is right B(and) both directions were measured at full speed. So nothing that is missing can
-make a port C(ok), and a log can explain a bad port but never condemn one that was measured at full speed.
+Each rule looks at one port and yields reasons; the worst of them is the verdict. C(ok) has one way only: everything
+that can be read on the running port is right B(and) both directions were measured at full speed. So nothing that is
+missing can make a port C(ok), and a log can explain a bad port but never condemn one that was measured at full speed.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ UNKNOWN = "unknown"
 OK = "ok"
 NO_CABLE = "no_cable"
 SEVERITY = (FAULT, NEEDS_POWER_DRAIN, NEEDS_REBOOT, MISCONFIGURED, UNKNOWN, OK, NO_CABLE)  # worst first
+UNPROVEN = ("not_measured", "no_result", "tcp_proves_nothing")  # codes that only say that full speed was not shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,7 @@ class Health:
     verdict: str
     functions: tuple[PortHealth, ...]
     cages: tuple[dict[str, str], ...]
+    nothing_wrong: bool
     needs_measurement: tuple[dict[str, str], ...]
     reboot: bool
     reboot_codes: tuple[str, ...]
@@ -297,12 +299,8 @@ def _flaps(port: Port) -> Iterator[Reason]:
 
 
 def _downs(function: Function | None) -> int | None:
-    """How often the carrier went. Every loss is one of two changes."""
-    if function is None:
-        return None
-    if function.carrier_down_count is None:
-        return None if function.carrier_changes is None else function.carrier_changes // 2
-    return function.carrier_down_count
+    """How often the carrier went."""
+    return function.carrier_down_count if function is not None else None
 
 
 # --- 3. the slot ---
@@ -422,13 +420,13 @@ def _one_direction(port: Port, direction: str, row: Measured, *, throttled_out: 
         text = f"{port.name} receives {row.gbps:g} Gb/s: {port.peer} is capped in what it sends"
         yield _reason("peer_throttled", UNKNOWN, text, shown)
     elif row.method == "tcp":
-        text = f"TCP reached {row.gbps:g} Gb/s on {port.name}, {direction}: too little to prove anything, and no proof of a cap"
+        text = f"TCP reached {row.gbps:g} Gb/s on {port.name}, {direction}: that proves neither full speed nor a cap"
         yield _reason("tcp_proves_nothing", UNKNOWN, text, shown)
     elif row.gbps >= BANDWIDTH_DEGRADED_GBPS:
         text = f"{port.name}, {direction}, reaches {row.gbps:g} Gb/s of at least {BANDWIDTH_OK_GBPS:g}"
         yield _reason("bandwidth_degraded", UNKNOWN, text, shown)
     else:
-        text = f"{port.name}, {direction}, reaches {row.gbps:g} Gb/s, which is neither healthy nor the cap after a hot-plug"
+        text = f"{port.name}, {direction}, reaches {row.gbps:g} Gb/s: neither healthy nor the cap after a hot-plug"
         yield _reason("bandwidth_unexplained", UNKNOWN, text, shown)
 
 
@@ -442,9 +440,10 @@ def _configuration(port: Port) -> Iterator[Reason]:
     if expected.mtu is not None and function.mtu != expected.mtu:
         verdict = UNKNOWN if function.mtu is None else MISCONFIGURED
         yield _reason("mtu", verdict, f"{function.netdev} has MTU {function.mtu}, the plan wants {expected.mtu}")
-    if expected.unmanaged and function.networkmanager not in (None, "unmanaged"):
+    if expected.unmanaged and port.cx7.networkmanager_running and function.networkmanager != "unmanaged":
+        verdict = UNKNOWN if function.networkmanager is None else MISCONFIGURED
         text = f"NetworkManager holds {function.netdev} (state {function.networkmanager})"
-        yield _reason("networkmanager", MISCONFIGURED, text)
+        yield _reason("networkmanager", verdict, text)
 
 
 RULES: tuple[Callable[[Port], Iterator[Reason]], ...] = (
@@ -524,6 +523,11 @@ def _judge_port(port: Port, early: Reason | None, *, already_rebooted: bool) -> 
     )
 
 
+def _only_unproven(item: PortHealth) -> bool:
+    """Nothing speaks against the port, only full speed was not shown."""
+    return item.verdict == UNKNOWN and all(reason.code in UNPROVEN for reason in item.reasons)
+
+
 def _summary(item: PortHealth) -> str:
     said = "; ".join(reason.text for reason in item.reasons if reason.verdict == item.verdict)
     return f"{item.cage} {item.root}: {item.verdict}" + (f": {said}" if said else "")
@@ -554,7 +558,7 @@ def judge(
         items.append(_judge_port(port, early, already_rebooted=already_rebooted))
     counted = [item for item in items if item.planned] or items
     verdict = worst(item.verdict for item in counted)
-    to_measure = ("not_measured", "no_result")
+    unproven = [item for item in counted if _only_unproven(item)]
     codes = {r.code for item in counted for r in item.reasons if r.verdict in (NEEDS_REBOOT, NEEDS_POWER_DRAIN)}
     remedies = [r.remedy for item in counted for r in item.reasons if r.verdict == verdict and r.remedy]
     return Health(
@@ -564,11 +568,8 @@ def judge(
             {"cage": cage, "verdict": worst(item.verdict for item in items if item.cage == cage)}
             for cage in ("p0", "p1")
         ),
-        needs_measurement=tuple(
-            {"cage": item.cage, "root": item.root}
-            for item in counted
-            if item.verdict == UNKNOWN and item.reasons and all(r.code in to_measure for r in item.reasons)
-        ),
+        nothing_wrong=all(item.verdict in (OK, NO_CABLE) or item in unproven for item in counted),
+        needs_measurement=tuple({"cage": item.cage, "root": item.root} for item in unproven),
         reboot=any(item.verdict == NEEDS_REBOOT for item in counted),
         reboot_codes=tuple(sorted(codes)),
         remedy=tuple(dict.fromkeys(remedies)),

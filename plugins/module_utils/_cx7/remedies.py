@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
-_REBOOT_ALL = "Reboot all nodes of the fabric at the same time with all cables seated: a peer that goes down makes a node drop its NIC."
+_REBOOT_ALL = (
+    "Reboot all nodes of the fabric at the same time with all cables seated: "
+    "a peer that goes down makes a node drop its NIC."
+)
 _MEASURE = "Measure both directions of each PCIe root by RDMA, with no other load on the link."
 
 REMEDIES: dict[str, str] = {
@@ -14,39 +17,39 @@ REMEDIES: dict[str, str] = {
     "unreadable": "Look again; if it stays so, look at the kernel log for what the driver says.",
     "no_cable": "",
     "not_in_use": "",
-    "retraining_failed": "Power the node off at the brick for a minute. If it comes back, run the maker's field diagnostics: RMA.",
-    "aer_fatal": "Reboot the node. If it comes back, run the maker's field diagnostics: RMA.",
+    "retraining_failed": "Power the node off at the brick for a minute. If it comes back: field diagnostics, then RMA.",
+    "aer_fatal": "Reboot the node. If it comes back: field diagnostics, then RMA.",
     "function_missing": "Shut down, take the power brick out for a minute, start again. If it stays so: RMA.",
     "nic_vanished": "Shut down, take the power brick out for a minute, start again. If it comes back: RMA.",
     "nic_absent": "Shut down, take the power brick out for a minute, start with the cable seated. If it stays so: RMA.",
     "hotplug_removed_nic": (
-        "The driver does not recognise the cable. Disarm hot-plug (remove /etc/nvidia/cx7-hotplug-enabled), reboot with the cable "
-        "seated; if it stays so, try a cable from NVIDIA's list."
+        "The driver does not recognise the cable. Disarm hot-plug (remove /etc/nvidia/cx7-hotplug-enabled), reboot "
+        "with the cable seated; if it stays so, try a cable from NVIDIA's list."
     ),
-    "nic_dropped": f"{_REBOOT_ALL} Disarm hot-plug (remove /etc/nvidia/cx7-hotplug-enabled) so that it does not happen again.",
+    "nic_dropped": f"{_REBOOT_ALL} Disarm hot-plug (remove /etc/nvidia/cx7-hotplug-enabled) so that it stays away.",
     "cable_missing": (
-        "Check that the far node is on, and that both ends of the cable are the right way up and seated until they click. Then reboot "
-        "all nodes of the fabric at the same time, because a cable that is plugged while a node runs is slow."
+        "Check that the far node is on, and that both ends of the cable are the right way up and seated until they "
+        "click. Then reboot all nodes of the fabric at the same time: a cable plugged while a node runs is slow."
     ),
     "admin_down": "Set the interface up.",
-    "module_error": "Take the cable out, look at both plugs, seat it again, or replace it. Then reboot all nodes of the fabric.",
+    "module_error": "Take the cable out, look at both plugs, seat it again or replace it. Then reboot all nodes.",
     "twin_down": "Set both interfaces of the cage up; if one has no link then, reboot all nodes. If it stays so: RMA.",
     "link_rate_collapsed": f"Seat the cable again at both ends. {_REBOOT_ALL}",
     "link_rate_low": "Replace the cable by one for 200 Gb/s; on a switch, force the port to 200G.",
     "rdma_missing": "Load the kernel module mlx5_ib; install rdma-core.",
-    "rdma_down": "Set the interface down and up again; if it stays so, reboot all nodes of the fabric at the same time.",
+    "rdma_down": "Set the interface down and up again; if it stays so, reboot all nodes at the same time.",
     "link_layer": "Set LINK_TYPE of both ports to Ethernet.",
     "link_flaps": "Seat the cable again at both ends, or replace it.",
     "pcie_width": "Update the maker's system firmware (SBIOS); a reboot alone does not help.",
-    "pcie_speed": "Shut down, take the power brick out for a minute, start again. If it stays so, update the system firmware, then RMA.",
+    "pcie_speed": "Shut down, take the power brick out for a minute, start again; then update the system firmware.",
     "not_advertised": _REBOOT_ALL,
     "hotplug": _REBOOT_ALL,
     "plugged_late": _REBOOT_ALL,
     "throttled": _REBOOT_ALL,
     "peer_throttled": f"The peer is the one to cure. {_REBOOT_ALL}",
     "power_drain": (
-        "A reboot did not help. By hand, for all nodes of the fabric: shut down, take the power bricks out of the wall and out of the nodes "
-        "for at least 60 seconds with the cables left in, then start all nodes together. Then run this again."
+        "A reboot did not help. By hand, for all nodes of the fabric: shut down, take the power bricks out for "
+        "at least 60 seconds with the cables left in, start all nodes together, then run this again."
     ),
     "not_measured": _MEASURE,
     "no_result": f"{_MEASURE} No result is often a wrong GID, or a server that was not there.",

@@ -26,7 +26,7 @@ def _last_before(events: Sequence[Event], index: int, kind: str, pci: str | None
 
 
 def plugin_while_running(cx7: Cx7) -> list[Event]:
-    """The hot-plug driver saw a cable come. Only one before the very first probe of a whole log would belong to the boot."""
+    """The hot-plug driver saw a cable come. Only one before the first probe of a whole log belongs to the boot."""
     first_probe = next((event for event in cx7.events if event.kind == "probe"), None)
     return [
         event
