@@ -15,8 +15,7 @@ unexport PYTHONPATH PYTHONHOME ANSIBLE_COLLECTIONS_PATH ANSIBLE_ROLES_PATH ANSIB
 
 PYTEST := pytest -o junit_family=xunit2 --junitxml=.cache/results
 COLLECTION := .collections/ansible_collections/switchless/spark
-# The lab makes namespaces and mounts, so it runs as root.
-LAB := $(if $(filter 0,$(shell id -u)),,sudo )$(CURDIR)/.venv/bin/python lab/spark-lab
+LAB := .venv/bin/python lab/spark-lab
 
 .PHONY: help
 help: ## this list
@@ -36,13 +35,14 @@ test: ## everything below from lint to e2e, stopping at the first that fails
 
 .PHONY: lint
 lint: setup ## yamllint, ruff, mypy --strict, ansible-lint (production), ansible-test sanity
-	yamllint .
+	yamllint --strict .
 	ruff check .
 	ruff format --check .
 	mypy $(wildcard $(addprefix $(COLLECTION)/plugins/,module_utils filter modules action)) tools/sanity
-	mypy lab
+	mypy lab lab/spark-lab
+	mypy tests/unit/roles tests/package
 	ansible-lint
-	.venv/bin/python tools/sanity
+	python tools/sanity
 
 .PHONY: unit
 unit: setup ## the pure code, the shape of the roles, the built package
