@@ -1,0 +1,219 @@
+# Copyright: (c) 2026, The switchless.spark founders
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""At boot, before udevd: give this container the /sys of a DGX Spark, and machine-wide sysctls of its own.
+
+Nothing of sysfs can be added to, so a tmpfs is laid over a folder and everything that was there is bound back in.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import board
+
+MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC = 1, 32, 0x1000, 0x4000
+SYS = board.SYS
+GID_TABLE = 16
+COUNTERS = (
+    "VL15_dropped", "excessive_buffer_overrun_errors", "link_downed", "link_error_recovery",
+    "local_link_integrity_errors", "multicast_rcv_packets", "multicast_xmit_packets", "port_rcv_constraint_errors",
+    "port_rcv_data", "port_rcv_errors", "port_rcv_packets", "port_rcv_remote_physical_errors",
+    "port_rcv_switch_relay_errors", "port_xmit_constraint_errors", "port_xmit_data", "port_xmit_discards",
+    "port_xmit_packets", "port_xmit_wait", "symbol_error", "unicast_rcv_packets", "unicast_xmit_packets",
+)  # fmt: skip
+HW_COUNTERS = ("out_of_buffer", "out_of_sequence", "packet_seq_err", "local_ack_timeout_err", "np_cnp_sent")
+DMI = {
+    "sys_vendor": "NVIDIA", "product_name": "NVIDIA_DGX_Spark", "product_family": "DGX Spark", "board_vendor": "NVIDIA",
+    "board_name": "P4242", "bios_vendor": "NVIDIA", "bios_version": "5.36_0ACUM027", "chassis_vendor": "NVIDIA",
+}  # fmt: skip
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def mount(source: str, target: Path, kind: str = "", flags: int = 0, data: str = "") -> None:
+    kinds, options = kind.encode() or None, data.encode() or None
+    if libc.mount(source.encode(), os.fsencode(target), kinds, ctypes.c_ulong(flags), options) != 0:
+        error = ctypes.get_errno()
+        raise OSError(error, os.strerror(error), str(target))
+
+
+def writable_sys() -> None:
+    """systemd-nspawn makes sysfs read-only, but `udevadm trigger` writes to it. This sysfs shows only this node's net."""
+    mount("", SYS / "devices", flags=MS_REMOUNT)
+    for folder in (SYS, *(SYS / name for name in ("devices", "class", "bus", "dev"))):
+        mount("", folder, flags=MS_REMOUNT | MS_BIND)
+
+
+def extend(folder: Path, skip: frozenset[str] = frozenset()) -> None:
+    """Lay a tmpfs over a folder and bind all that was in it back, but for the names in `skip`."""
+    below = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+    entries = [entry for entry in os.scandir(folder) if entry.name not in skip]
+    links = {entry.name: os.readlink(entry.path) for entry in entries if entry.is_symlink()}
+    folders = {entry.name for entry in entries if entry.is_dir(follow_symlinks=False)}
+    mount("spark-lab", folder, "tmpfs", data="mode=755,size=4m")
+    for entry in entries:
+        new = folder / entry.name
+        if entry.name in links:
+            new.symlink_to(links[entry.name])
+            continue
+        if entry.name in folders:
+            new.mkdir()
+        else:
+            new.touch()
+        with suppress(OSError):  # an entry may have gone meanwhile
+            mount(f"/proc/self/fd/{below}/{entry.name}", new, flags=MS_BIND | MS_REC)
+    os.close(below)
+
+
+def put(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n")
+        path.chmod(0o444)
+
+
+def link(path: Path, target: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(os.path.relpath(target, path.parent))
+
+
+def config_space(vendor: int, device: int, kind: int) -> bytes:
+    """The first 64 bytes of PCI configuration space, enough for lspci to name it."""
+    space = bytearray(64)
+    space[0:4] = vendor.to_bytes(2, "little") + device.to_bytes(2, "little")
+    space[4:8] = b"\x06\x04\x10\x00"
+    space[9:12] = kind.to_bytes(3, "little")
+    return bytes(space)
+
+
+def pci_function(address: str, vendor: int, device: int, kind: int, driver: str, extra: dict[str, str]) -> Path:
+    folder = board.pci_path(address)
+    bus = SYS / "bus" / "pci"
+    standard = {
+        "vendor": f"0x{vendor:04x}", "device": f"0x{device:04x}", "class": f"0x{kind:06x}", "revision": "0x00",
+        "subsystem_vendor": f"0x{vendor:04x}", "subsystem_device": "0x0001", "enable": "1", "numa_node": "-1",
+        "irq": "0", "resource": "0x0000000000000000 0x0000000000000000 0x0000000000000000",
+        "modalias": f"pci:v{vendor:08X}d{device:08X}", "power/control": "on", "power/runtime_status": "active",
+        "uevent": f"DRIVER={driver}\nPCI_CLASS={kind:X}\nPCI_ID={vendor:04X}:{device:04X}\nPCI_SLOT_NAME={address}",
+    }  # fmt: skip
+    put(folder, standard | extra)
+    (folder / "config").write_bytes(config_space(vendor, device, kind))
+    link(bus / "devices" / address, folder)
+    if driver:
+        link(bus / "drivers" / driver / address, folder)
+        link(folder / "driver", bus / "drivers" / driver)
+    link(folder / "subsystem", bus)
+    return folder
+
+
+def root_port(domain: str) -> None:
+    folder = SYS / "devices" / f"pci{domain}:00" / f"{domain}:00:00.0"
+    lane = {"current_link_speed": "32.0 GT/s PCIe", "current_link_width": "4"}
+    lane |= {"max_link_speed": "32.0 GT/s PCIe", "max_link_width": "4"}
+    put(folder, {"vendor": "0x14c3", "device": "0x0001", "class": "0x060400", **lane})
+    (folder / "config").write_bytes(config_space(0x14C3, 0x0001, 0x060400))
+    link(SYS / "bus" / "pci" / "devices" / f"{domain}:00:00.0", folder)
+
+
+def cx7_function(info: dict[str, Any], spark: dict[str, Any]) -> None:
+    """One PCI function of the ConnectX-7 with its netdev and its RDMA device."""
+    changed = spark["overrides"].get("pci", {}).get(info["pci"], {})
+    lane = {"current_link_speed": "32.0 GT/s PCIe", "current_link_width": "4"}
+    lane |= {"max_link_speed": "32.0 GT/s PCIe", "max_link_width": "4"}
+    folder = pci_function(info["pci"], 0x15B3, 0x1021, 0x020000, "mlx5_core", lane | changed)
+    netdev = SYS / "devices" / "virtual" / "net" / info["netdev"]
+    extend(netdev, frozenset({"speed", "duplex", "phys_port_name", "phys_switch_id", "phys_port_id", "dev_port"}))
+    names = {"phys_port_name": info["cage"], "phys_switch_id": spark["switch_id"], "dev_port": "0"}
+    put(netdev, names | {"speed": "-1", "duplex": "unknown"})
+    link(netdev / "device", folder)
+    link(folder / "net" / info["netdev"], netdev)
+    rdma_device(info, spark, folder)
+
+
+def rdma_device(info: dict[str, Any], spark: dict[str, Any], function: Path) -> None:
+    folder = function / "infiniband" / info["rdma"]
+    port = folder / "ports" / "1"
+    identity = {
+        "node_type": "1: CA", "hca_type": "MT4129", "fw_ver": "28.45.4028", "board_id": "NVD0000000087", "hw_rev": "0",
+        "node_desc": f"{spark['node']} {info['rdma']}", "node_guid": info["node_guid"],
+        "sys_image_guid": spark["sys_image_guid"],
+    }  # fmt: skip
+    put(folder, identity)
+    put(port, {"state": "1: DOWN", "phys_state": "3: Disabled", "rate": "40 Gb/sec (4X QDR)", "link_layer": "Ethernet"})
+    put(port, {"lid": "0x0", "sm_lid": "0x0", "cap_mask": "0x00010000", "pkeys/0": "0xffff"})
+    put(port / "counters", dict.fromkeys(COUNTERS, "0"))
+    put(port / "hw_counters", dict.fromkeys(HW_COUNTERS, "0"))
+    for name in ("gids", "gid_attrs/types", "gid_attrs/ndevs"):
+        (port / name).mkdir(parents=True)
+    put(port / "gids", {str(index): ":".join(["0000"] * 8) for index in range(GID_TABLE)})
+    link(folder / "device", function)
+    link(SYS / "class" / "infiniband" / info["rdma"], folder)
+
+
+def own_sysctls() -> None:
+    """Copies of the machine-wide sysctls: a write must neither fail here nor reach the machine under the lab."""
+    store = Path("/run/spark-lab/sysctl")
+    store.mkdir(parents=True)
+    mount("spark-lab", store, "tmpfs", data="mode=755,size=4m")
+    real = Path("/proc/sys")
+    for name in ("vm", "kernel", "fs"):
+        copy_sysctls(real / name, store / name)
+    for name in ("random", "hostname", "domainname", "osrelease", "version", "ostype"):
+        mount(str(real / "kernel" / name), store / "kernel" / name, flags=MS_BIND | MS_REC)
+    for name in ("vm", "kernel", "fs"):
+        mount(str(store / name), real / name, flags=MS_BIND | MS_REC)
+    for path in sorted((real / "net").rglob("*")):
+        if path.is_file() and not path.stat().st_mode & 0o222 and "available" not in path.name:
+            copy = store / path.relative_to(real)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy_sysctl(path, copy)
+            mount(str(copy), path, flags=MS_BIND)
+
+
+def copy_sysctls(source: Path, target: Path) -> None:
+    for folder, _, names in os.walk(source):
+        new = target / Path(folder).relative_to(source)
+        new.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            copy_sysctl(Path(folder) / name, new / name)
+
+
+def copy_sysctl(source: Path, target: Path) -> None:
+    try:
+        text = source.read_text(errors="replace")
+    except OSError:  # write-only ones, such as drop_caches on some kernels
+        text = ""
+    target.write_text(text)
+    target.chmod(0o644)
+
+
+def main() -> None:
+    spark = board.read()
+    writable_sys()
+    lab = Path("/run/spark-lab")
+    lab.mkdir(exist_ok=True)
+    own = frozenset(entry.name for entry in os.scandir(SYS / "devices") if entry.name.startswith("pci"))
+    extend(SYS / "devices", own)
+    extend(SYS / "bus", frozenset({"pci"}))
+    extend(SYS / "class", frozenset({"infiniband", "dmi", "pci_bus", "hwmon"}))
+    extend(SYS / "devices" / "platform", frozenset({"MTKP0001:00"}))
+    put(SYS / "class" / "dmi" / "id", DMI | {"product_serial": spark["serial"]})
+    armed = "1" if Path("/etc/nvidia/cx7-hotplug-enabled").exists() else "0"
+    put(SYS / "devices" / "platform" / "MTKP0001:00" / "pcie_hotplug", {"hotplug_enabled": armed, "debug_state": "1"})
+    for domain in ("0000", "0002", "000f"):
+        root_port(domain)
+    for info in spark["functions"]:
+        cx7_function(info, spark)
+    gpu = {"current_link_speed": "2.5 GT/s PCIe", "current_link_width": "0"}
+    pci_function("000f:01:00.0", 0x10DE, 0x2E12, 0x030200, "nvidia", gpu)
+    own_sysctls()
+
+
+if __name__ == "__main__":
+    main()
