@@ -21,19 +21,29 @@ class AddressError(ValueError):
     """Text that is no usable IPv4 address or network; the message says why, to be put behind the text itself."""
 
 
+_OCTETS = {str(number): number for number in range(256)}
+"""A look-up is several times faster than to check and convert digits, and knows neither signs nor leading zeros."""
+
+
 def parse_address(text: str) -> int:
     """`a.b.c.d` as an integer. Raises AddressError."""
+    try:
+        a, b, c, d = text.split(".")
+        return _OCTETS[a] << 24 | _OCTETS[b] << 16 | _OCTETS[c] << 8 | _OCTETS[d]
+    except (ValueError, KeyError):
+        raise AddressError(_why_not(text)) from None
+
+
+def _why_not(text: str) -> str:
+    """What is wrong with the text of an address."""
     parts = text.split(".")
     if ":" in text:
-        raise AddressError("is not IPv4 (NCCL compares the IPv4 addresses of two ends): give an IPv4 address")
+        return "is not IPv4 (NCCL compares the IPv4 addresses of two ends): give an IPv4 address"
     if len(parts) != 4 or not all(part.isascii() and part.isdigit() and len(part) <= 3 for part in parts):
-        raise AddressError("is not an IPv4 address (four numbers 0 to 255 with dots between)")
+        return "is not an IPv4 address (four numbers 0 to 255 with dots between)"
     if any(len(part) > 1 and part[0] == "0" for part in parts):
-        raise AddressError("has a number with a leading zero, which some programs read as octal: leave the zero out")
-    numbers = [int(part) for part in parts]
-    if max(numbers) > 255:
-        raise AddressError("has a number above 255, so it is not an IPv4 address")
-    return numbers[0] << 24 | numbers[1] << 16 | numbers[2] << 8 | numbers[3]
+        return "has a number with a leading zero, which some programs read as octal: leave the zero out"
+    return "has a number above 255, so it is not an IPv4 address"
 
 
 def parse_network(text: str) -> Subnet:

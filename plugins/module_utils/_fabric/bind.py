@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from .errors import FabricError, shown
 from .plain import plain
@@ -16,7 +15,7 @@ from .plain import plain
 Record = Mapping[str, object]
 
 
-def bind(host: object, functions: object) -> list[dict[str, Any]]:
+def bind(host: object, functions: object) -> list[dict[str, object]]:
     """The ports of a host's plan (`host_to_dict`), each with `netdev`, `mac` and `rdma` of its (cage, root).
 
     `functions` is `cx7.functions` of the module cx7_info. `rdma` may be null: then the kernel has no RDMA device for
@@ -27,7 +26,7 @@ def bind(host: object, functions: object) -> list[dict[str, Any]]:
     shows = _functions(name, plain(functions))
     seen = ", ".join(_function(function) for function in shows) or "no ConnectX-7 function at all"
     problems: list[str] = []
-    bound: list[dict[str, Any]] = []
+    bound: list[dict[str, object]] = []
     for port in ports:
         what = f"{name}: cage {port['cage']} on PCIe root {port['root']} (cable {port['cable']})"
         found = [item for item in shows if (item.get("cage"), item.get("root")) == (port["cage"], port["root"])]

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+_EXACT = frozenset((str, int, float, bool, type(None)))
+
 
 def plain(value: object) -> object:
     """The same value out of exact `str`, `int`, `float`, `bool`, `None`, `list` and `dict`.
@@ -17,11 +19,11 @@ def plain(value: object) -> object:
     template may be run) and containers that template their items when read. None of that belongs in a plan.
     Anything else is returned as it is.
     """
+    if type(value) in _EXACT:
+        return value
     if isinstance(value, str):
         # Not str(value): that asks a subclass, this asks for the characters.
         return str.__str__(value)
-    if value is None or isinstance(value, bool):
-        return value
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):

@@ -15,7 +15,6 @@ from .cables import CableInput, check_ends, parse_cables
 from .errors import FabricError, shown
 from .layout import find_walk
 from .model import ROOTS, SCHEMA, Cable, End, Plan
-from .plain import plain
 from .settings import parse_control_plane, parse_head, parse_hosts, parse_management, parse_mtu, parse_pool
 from .subnets import Claim, check_lengths, check_overlaps, check_taken, usual_length
 
@@ -121,9 +120,10 @@ def plan_to_dict(plan: Plan) -> dict[str, object]:
 
 def plan_from_dict(raw: object) -> Plan:
     """The plan that `plan_to_dict` gave. Raises FabricError if it is anything else."""
-    data = plain(raw)
-    if not isinstance(data, Mapping):
+    # Not plain(raw): most of a large plan is not needed for one node, and what is not read costs nothing.
+    if not isinstance(raw, Mapping):
         raise FabricError(f"the plan is {shown(raw)}: expected what the filter fabric_plan gives")
+    data: Mapping[str, Any] = raw
     if data.get("schema") != SCHEMA:
         raise FabricError(
             f"the plan has schema {shown(data.get('schema'))}: expected {SCHEMA}; make it anew with the "
@@ -131,11 +131,11 @@ def plan_from_dict(raw: object) -> Plan:
         )
     try:
         return Plan(
-            layout=data["layout"],
-            order=tuple(data["order"]),
-            mtu=data["mtu"],
-            control_plane=data["control_plane"],
-            prefix_length=data["prefix_length"],
+            layout=_text(data["layout"]),
+            order=tuple(_text(host) for host in data["order"]),
+            mtu=int(data["mtu"]),
+            control_plane=_text(data["control_plane"]),
+            prefix_length=int(data["prefix_length"]),
             cables=tuple(_cable_from_dict(cable) for cable in data["cables"]),
         )
     except (KeyError, IndexError, TypeError, ValueError) as exc:
@@ -146,8 +146,16 @@ def plan_from_dict(raw: object) -> Plan:
 
 def _cable_from_dict(cable: Mapping[str, Any]) -> Cable:
     one, two = cable["ends"]
+    subnets = cable["subnets"]
     return Cable(
-        cable["cable"],
-        (End(one["host"], one["cage"]), End(two["host"], two["cage"])),
-        (parse_network(cable["subnets"][ROOTS[0]]), parse_network(cable["subnets"][ROOTS[1]])),
+        int(cable["cable"]),
+        (End(_text(one["host"]), _text(one["cage"])), End(_text(two["host"]), _text(two["cage"]))),
+        (parse_network(_text(subnets[ROOTS[0]])), parse_network(_text(subnets[ROOTS[1]]))),
     )
+
+
+def _text(value: object) -> str:
+    """Exact text. Raises TypeError for anything that is none."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    raise TypeError(f"{shown(value)} where text belongs")
