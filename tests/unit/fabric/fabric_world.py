@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
@@ -65,10 +66,10 @@ class Node:
         }
 
     def _add(self, subnet: str, port: Port, via: int | None) -> None:
-        network = IPv4Network(subnet)
-        table = self.tables.setdefault(int(network.netmask), {})
-        assert int(network.network_address) not in table, f"two routes to {subnet}"
-        table[int(network.network_address)] = (port, via)
+        mask, first = mask_and_network(subnet)
+        table = self.tables.setdefault(mask, {})
+        assert first not in table, f"two routes to {subnet}"
+        table[first] = (port, via)
 
     def lookup(self, address: int) -> tuple[Port, int]:
         """The port and the next address on its cable: the longest prefix that matches, as the kernel chooses."""
@@ -112,6 +113,14 @@ class World:
         return there
 
 
+@cache
 def number(address: str) -> int:
     """An address as an integer, by another way than the code under test."""
     return int(IPv4Address(address))
+
+
+@cache
+def mask_and_network(subnet: str) -> tuple[int, int]:
+    """Netmask and first address of a network as integers."""
+    network = IPv4Network(subnet)
+    return int(network.netmask), int(network.network_address)

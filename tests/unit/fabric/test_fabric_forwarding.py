@@ -14,12 +14,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.unit.fabric.fabric_world import Data, World, number, plan_of, views_of
+from tests.unit.fabric.fabric_world import Data, World, mask_and_network, number, plan_of, views_of
 
 ALL_PAIRS_UP_TO = 9
 """Above this many nodes a few of them speak to all, so that the run stays short."""
 
-quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ def test_every_node_reaches_every_address_and_is_answered_the_same_way(fabric: F
         assert world.used == {host: node.relays for host, node in world.nodes.items()}, "relays that nobody needs"
 
 
-@pytest.mark.parametrize("size", range(2, 65))
-def test_every_size_forwards(size: int) -> None:
+@pytest.mark.parametrize("size", [*range(2, 17), 31, 32, 33, 63, 64])
+def test_each_size_forwards(size: int) -> None:
     """Each size once, whatever sizes the properties above happened to draw."""
     fabric = a_fabric(size, Random(size))  # noqa: S311 - a fixed choice of fabrics, no secret
     views = fabric.views()
@@ -133,9 +133,9 @@ def test_peers_are_adjacent_and_share_a_subnet(fabric: Fabric) -> None:
             assert back[0]["peer"] == {"host": host, "cage": port["cage"], "address": port["address"]}
             assert back[0]["cable"] == port["cable"]
             assert {"next": "previous", "previous": "next", "both": "both"}[port["towards"]] == back[0]["towards"]
-            subnet = IPv4Network(port["subnet"])
-            assert number(port["address"]) - int(subnet.network_address) in (1, 2)
-            assert number(port["peer"]["address"]) - int(subnet.network_address) in (1, 2)
+            _, first_of_subnet = mask_and_network(port["subnet"])
+            ends = {number(port["address"]), number(port["peer"]["address"])}
+            assert ends == {first_of_subnet + 1, first_of_subnet + 2}
             assert port["subnet"] == plan["cables"][port["cable"] - 1]["subnets"][port["root"]]
     assert len(seen) == 4 * len(fabric.cables), "addresses are unique"
     first = next(cable for cable in plan["cables"] if fabric.head in [end["host"] for end in cable["ends"]])
