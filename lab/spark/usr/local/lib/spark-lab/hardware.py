@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -49,25 +48,49 @@ def writable_sys() -> None:
         mount("", folder, flags=MS_REMOUNT | MS_BIND)
 
 
-def extend(folder: Path, skip: frozenset[str] = frozenset()) -> None:
-    """Lay a tmpfs over a folder and bind all that was in it back, but for the names in `skip`."""
+def shade(folder: Path, live: tuple[str, ...]) -> None:
+    """Lay a tmpfs over a folder. The folders named in `live` are bound back in; of the rest, what links still point
+    somewhere is copied. A bind for each entry would be simpler, but hundreds of mounts make every service slow to start.
+    """
     below = os.open(folder, os.O_PATH | os.O_DIRECTORY)
-    entries = [entry for entry in os.scandir(folder) if entry.name not in skip]
-    links = {entry.name: os.readlink(entry.path) for entry in entries if entry.is_symlink()}
-    folders = {entry.name for entry in entries if entry.is_dir(follow_symlinks=False)}
-    mount("spark-lab", folder, "tmpfs", data="mode=755,size=4m")
-    for entry in entries:
-        new = folder / entry.name
-        if entry.name in links:
-            new.symlink_to(links[entry.name])
-            continue
-        if entry.name in folders:
-            new.mkdir()
-        else:
-            new.touch()
-        with suppress(OSError):  # an entry may have gone meanwhile
-            mount(f"/proc/self/fd/{below}/{entry.name}", new, flags=MS_BIND | MS_REC)
+    old = Path(f"/proc/self/fd/{below}")
+    mount("spark-lab", folder, "tmpfs", data="mode=755,size=8m")
+    for name in live:
+        (folder / name).mkdir()
+        mount(str(old / name), folder / name, flags=MS_BIND | MS_REC)
+    if folder.name != "devices":
+        for entry in sorted(old.iterdir()):
+            if entry.is_dir() and entry.name not in (*live, "pci", "pci_bus", "infiniband", "dmi", "hwmon"):
+                copy_links(entry, folder / entry.name)
     os.close(below)
+
+
+def copy_links(source: Path, target: Path) -> None:
+    target.mkdir()
+    for entry in source.iterdir():
+        if entry.is_symlink():
+            new = target / entry.name
+            new.symlink_to(entry.readlink())
+            if not new.exists():
+                new.unlink()
+        elif entry.is_dir():
+            copy_links(entry, target / entry.name)
+
+
+def cover(netdev: Path, files: dict[str, str], links: dict[str, Path]) -> None:
+    """Add entries to a netdev's folder. An overlay reads the rest through to sysfs, so it stays live; `uevent` is bound
+    to the real one because udevadm writes to it.
+    """
+    layer = Path("/run/spark-lab/netdev") / netdev.name
+    (layer / "work").mkdir(parents=True)
+    put(layer / "upper", files)
+    for name, target in links.items():
+        (layer / "upper" / name).symlink_to(os.path.relpath(target, netdev))
+    real = os.open(netdev / "uevent", os.O_PATH)
+    options = f"lowerdir={netdev},upperdir={layer / 'upper'},workdir={layer / 'work'}"
+    mount("spark-lab", netdev, "overlay", data=options)
+    mount(f"/proc/self/fd/{real}", netdev / "uevent", flags=MS_BIND)
+    os.close(real)
 
 
 def put(folder: Path, files: dict[str, str]) -> None:
@@ -128,10 +151,8 @@ def cx7_function(info: dict[str, Any], spark: dict[str, Any]) -> None:
     lane |= {"max_link_speed": "32.0 GT/s PCIe", "max_link_width": "4"}
     folder = pci_function(info["pci"], 0x15B3, 0x1021, 0x020000, "mlx5_core", lane | changed)
     netdev = SYS / "devices" / "virtual" / "net" / info["netdev"]
-    extend(netdev, frozenset({"speed", "duplex", "phys_port_name", "phys_switch_id", "phys_port_id", "dev_port"}))
     names = {"phys_port_name": info["cage"], "phys_switch_id": spark["switch_id"], "dev_port": "0"}
-    put(netdev, names | {"speed": "-1", "duplex": "unknown"})
-    link(netdev / "device", folder)
+    cover(netdev, names | {"speed": "-1", "duplex": "unknown"}, {"device": folder})
     link(folder / "net" / info["netdev"], netdev)
     rdma_device(info, spark, folder)
 
@@ -168,8 +189,8 @@ def own_sysctls() -> None:
         mount(str(real / "kernel" / name), store / "kernel" / name, flags=MS_BIND | MS_REC)
     for name in ("vm", "kernel", "fs"):
         mount(str(store / name), real / name, flags=MS_BIND | MS_REC)
-    for path in sorted((real / "net").rglob("*")):
-        if path.is_file() and not path.stat().st_mode & 0o222 and "available" not in path.name:
+    for path in sorted([*(real / "net" / "core").iterdir(), *(real / "net" / "netfilter").rglob("*")]):
+        if path.is_file() and not path.stat().st_mode & 0o222:
             copy = store / path.relative_to(real)
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy_sysctl(path, copy)
@@ -198,11 +219,9 @@ def main() -> None:
     writable_sys()
     lab = Path("/run/spark-lab")
     lab.mkdir(exist_ok=True)
-    own = frozenset(entry.name for entry in os.scandir(SYS / "devices") if entry.name.startswith("pci"))
-    extend(SYS / "devices", own)
-    extend(SYS / "bus", frozenset({"pci"}))
-    extend(SYS / "class", frozenset({"infiniband", "dmi", "pci_bus", "hwmon"}))
-    extend(SYS / "devices" / "platform", frozenset({"MTKP0001:00"}))
+    shade(SYS / "devices", ("system", "virtual"))
+    shade(SYS / "bus", ())
+    shade(SYS / "class", ("net",))
     put(SYS / "class" / "dmi" / "id", DMI | {"product_serial": spark["serial"]})
     armed = "1" if Path("/etc/nvidia/cx7-hotplug-enabled").exists() else "0"
     put(SYS / "devices" / "platform" / "MTKP0001:00" / "pcie_hotplug", {"hotplug_enabled": armed, "debug_state": "1"})
