@@ -19,7 +19,7 @@ LAB := .venv/bin/python lab/spark-lab
 
 .PHONY: help
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: ## install what is missing: Debian packages, .venv/ from requirements/dev.lock
@@ -66,7 +66,11 @@ lab-up: setup ## start the virtual Sparks
 
 .PHONY: lab-down
 lab-down: ## stop them; nothing is left but files under .lab/
-	@if [[ -e lab/spark-lab && -d .lab && -x .venv/bin/python ]]; then $(LAB) down; fi
+	@if [[ -d .lab ]]; then $(LAB) down; fi
+
+.PHONY: lab-destroy
+lab-destroy: ## the same, and remove their disks, so that the next ones are fresh
+	@if [[ -d .lab ]]; then $(LAB) destroy; fi
 
 .PHONY: lock
 lock: setup ## resolve requirements/dev.in again
