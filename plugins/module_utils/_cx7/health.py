@@ -29,6 +29,7 @@ from .thresholds import (
     PCIE_WIDTH,
     SECONDS_PER_DAY,
     THROTTLED_GBPS,
+    THROTTLED_TOGETHER_GBPS,
     UPTIME_SECONDS,
 )
 
@@ -109,6 +110,7 @@ class Port:
     expected: Expected | None
     plan_given: bool
     measured: Mapping[str, Measured]  # by direction
+    twin_measured: Mapping[str, Measured]
 
     @property
     def name(self) -> str:
@@ -384,11 +386,16 @@ def _shown(row: Measured) -> str:
     return f"{row.direction}: {value} by {row.method.upper()}"
 
 
-def _is_throttled(row: Measured | None) -> bool:
+def _is_throttled(port: Port, direction: str) -> bool:
     """Only RDMA can say so: one TCP stream of a healthy link gives the same figure."""
+    row, twin = port.measured.get(direction), port.twin_measured.get(direction)
     if row is None or row.gbps is None or row.method != "rdma":
         return False
-    return THROTTLED_GBPS[0] <= row.gbps <= THROTTLED_GBPS[1]
+    if THROTTLED_GBPS[0] <= row.gbps <= THROTTLED_GBPS[1]:
+        return True
+    if twin is None or twin.gbps is None or twin.method != "rdma" or max(row.gbps, twin.gbps) > THROTTLED_GBPS[0]:
+        return False
+    return THROTTLED_TOGETHER_GBPS[0] <= row.gbps + twin.gbps <= THROTTLED_TOGETHER_GBPS[1]
 
 
 def _bandwidth(port: Port) -> Iterator[Reason]:
@@ -400,23 +407,23 @@ def _bandwidth(port: Port) -> Iterator[Reason]:
         yield _reason("not_measured", UNKNOWN, f"Bandwidth of {port.name} was not measured: {', '.join(missing)}")
     for direction, row in rows.items():
         if row is not None:
-            yield from _one_direction(port, direction, row, throttled_out=_is_throttled(rows["out"]))
+            yield from _one_direction(port, direction, row)
 
 
-def _one_direction(port: Port, direction: str, row: Measured, *, throttled_out: bool) -> Iterator[Reason]:
+def _one_direction(port: Port, direction: str, row: Measured) -> Iterator[Reason]:
     shown = [_shown(row)]
     if row.gbps is None:
         text = f"The measurement of {port.name}, {direction}, gave no result"
         yield _reason("no_result", UNKNOWN, text, shown)
     elif row.gbps >= BANDWIDTH_OK_GBPS:
         return
-    elif _is_throttled(row) and (direction == "out" or throttled_out):
+    elif _is_throttled(port, direction) and (direction == "out" or _is_throttled(port, "out")):
         # The cap sits on what a node sends. When it sends slowly, its slow receiving is not judged on its own.
         text = (
             f"{port.name} {'sends' if direction == 'out' else 'receives'} {row.gbps:g} Gb/s: the cap after a hot-plug"
         )
         yield _reason("throttled", NEEDS_REBOOT, text, shown)
-    elif _is_throttled(row):
+    elif _is_throttled(port, direction):
         text = f"{port.name} receives {row.gbps:g} Gb/s: {port.peer} is capped in what it sends"
         yield _reason("peer_throttled", UNKNOWN, text, shown)
     elif row.method == "tcp":
@@ -545,15 +552,17 @@ def judge(
     early = _too_early(cx7)
     items = []
     for cage, root in PORTS:
+        other = "B" if root == "A" else "A"
         port = Port(
             cage=cage,
             root=root,
             cx7=cx7,
             function=functions.get((cage, root)),
-            twin=functions.get((cage, "B" if root == "A" else "A")),
+            twin=functions.get((cage, other)),
             expected=expected.get((cage, root)),
             plan_given=bool(expected),
             measured={d: row for d in DIRECTIONS if (row := bandwidth.get((cage, root, d))) is not None},
+            twin_measured={d: row for d in DIRECTIONS if (row := bandwidth.get((cage, other, d))) is not None},
         )
         items.append(_judge_port(port, early, already_rebooted=already_rebooted))
     counted = [item for item in items if item.planned] or items

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ansible_collections.switchless.spark.plugins.module_utils._node.runner import Runner
@@ -27,6 +27,9 @@ DMESG_ARGV = ("dmesg",)
 LOG_STARTS_WITHIN_SECONDS = 1.0  # the NIC's driver probes at 1.15 s at the earliest seen; a log from here has all of it
 KEPT_PER_KIND = 20  # first and last events kept of one kind on one function: a flapping link writes thousands
 PRIORITY_WARNING = 4  # syslog level; lines of the NIC that no rule knows are kept from here up
+
+YEAR = 2000  # stands for the year of stamps without one
+DAYS_OF_YEAR = 366
 
 # How seconds are counted: since boot, or since the first line of a log whose lines only carry dates.
 CLOCK_BOOT = "boot"
@@ -77,13 +80,13 @@ _FIRST_LINE = re.compile(r"Booting Linux on physical CPU|Linux version \d")
 
 
 def _when(stamp: str) -> datetime | None:
-    """The date of a stamp. A year that is not there is a leap year, so that 29 February is a date."""
+    """The date of a stamp. A year that is not there is YEAR: a leap year, so that 29 February is a date."""
     text = " ".join(stamp.replace(",", ".").split())
     for attempt, form in (
         (text, "%a %b %d %H:%M:%S %Y"),
-        (f"{text} 2000", "%a %b %d %H:%M:%S %Y"),
-        (f"{text.split('.')[0]} 2000", "%b %d %H:%M:%S %Y"),
-        (f"2000-01-01 {text.split('.')[0]}", "%Y-%m-%d %H:%M:%S"),
+        (f"{text} {YEAR}", "%a %b %d %H:%M:%S %Y"),
+        (f"{text.split('.')[0]} {YEAR}", "%b %d %H:%M:%S %Y"),
+        (f"{YEAR}-01-01 {text.split('.')[0]}", "%Y-%m-%d %H:%M:%S"),
     ):
         try:
             return datetime.strptime(attempt, form).replace(tzinfo=UTC)
@@ -144,6 +147,13 @@ def _line(text: str) -> Line:
     return _plain(text)
 
 
+def _seconds_between(first: datetime, then: datetime) -> float:
+    """Over a turn of the year when the stamps do not name one."""
+    if then < first and then.year == YEAR:
+        then += timedelta(days=DAYS_OF_YEAR)
+    return (then - first).total_seconds()
+
+
 def _timed(lines: Sequence[Line]) -> tuple[tuple[Line, ...], str]:
     """Seconds for lines that only carry dates: counted from the first of them."""
     if any(line.seconds is not None for line in lines):
@@ -153,7 +163,7 @@ def _timed(lines: Sequence[Line]) -> tuple[tuple[Line, ...], str]:
     if first is None:
         return tuple(lines), CLOCK_NONE
     timed = tuple(
-        replace(line, seconds=(date - first).total_seconds()) if date is not None else line
+        replace(line, seconds=_seconds_between(first, date)) if date is not None else line
         for line, date in zip(lines, dates, strict=True)
     )
     return timed, CLOCK_BOOT if _FIRST_LINE.match(lines[0].text) else CLOCK_FIRST_LINE

@@ -16,6 +16,7 @@ BANDWIDTH_OK_GBPS = 90.0
 BANDWIDTH_DEGRADED_GBPS = 50.0
 # The cap after a hot-plug gives 12.7 to 13.5. A single TCP stream gives 12 to 16 on a healthy link: the CPU.
 THROTTLED_GBPS = (8.0, 25.0)
+THROTTLED_TOGETHER_GBPS = (11.0, 15.0)  # both roots of a cage at the same time share the cap: 6.67 + 6.67
 
 # A healthy link has 0 downs since boot, a reboot of the other node makes one.
 FLAP_DOWNS = 5
