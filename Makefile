@@ -11,7 +11,7 @@ export ANSIBLE_HOME := $(CURDIR)/.cache/ansible
 export ANSIBLE_SSH_CONTROL_PATH_DIR := $(CURDIR)/.cache/cp
 export XDG_CACHE_HOME := $(CURDIR)/.cache/xdg
 export HYPOTHESIS_STORAGE_DIRECTORY := $(CURDIR)/.cache/hypothesis
-unexport PYTHONPATH PYTHONHOME ANSIBLE_COLLECTIONS_PATH ANSIBLE_ROLES_PATH ANSIBLE_INVENTORY
+unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE ANSIBLE_COLLECTIONS_PATH ANSIBLE_ROLES_PATH ANSIBLE_INVENTORY
 
 PYTEST := pytest -o junit_family=xunit2 --junitxml=.cache/results
 COLLECTION := .collections/ansible_collections/switchless/spark
@@ -40,7 +40,7 @@ lint: setup ## yamllint, ruff, mypy --strict, ansible-lint (production), ansible
 	ruff format --check .
 	mypy $(wildcard $(addprefix $(COLLECTION)/plugins/,module_utils filter modules action)) tools/sanity
 	mypy lab lab/spark-lab
-	mypy tests/unit/roles tests/package
+	mypy $(wildcard tests/unit/roles tests/package tests/e2e)
 	ansible-lint
 	python tools/sanity
 
@@ -58,7 +58,7 @@ e2e: setup ## site.yml and the faults it must survive, on the lab
 
 .PHONY: bench
 bench: setup ## measures: printed, not asserted
-	$(PYTEST)/bench.xml -s tests/bench
+	@for bench in tests/bench/*.py; do printf '\n━━━ %s ━━━\n' "$$bench"; python "$$bench" || exit; done
 
 .PHONY: lab-up
 lab-up: setup ## start the virtual Sparks
