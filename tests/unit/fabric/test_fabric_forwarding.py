@@ -40,7 +40,7 @@ def a_fabric(size: int, random: Random) -> Fabric:
     """Any cage at either end of any cable, cables and ends in any order, any head, some subnets written out."""
     hosts = [f"spark-{number:02}" for number in range(size)]
     random.shuffle(hosts)
-    onward = [random.choice(("p0", "p1")) for _ in hosts]
+    onward = random.choices(("p0", "p1"), k=size)
     cables: list[Data] = []
     for rank, host in enumerate(hosts):
         after = (rank + 1) % size
@@ -133,7 +133,7 @@ def test_peers_are_adjacent_and_share_a_subnet(fabric: Fabric) -> None:
             assert back[0]["peer"] == {"host": host, "cage": port["cage"], "address": port["address"]}
             assert back[0]["cable"] == port["cable"]
             assert {"next": "previous", "previous": "next", "both": "both"}[port["towards"]] == back[0]["towards"]
-            _, first_of_subnet = mask_and_network(port["subnet"])
+            first_of_subnet = mask_and_network(port["subnet"])[1]
             ends = {number(port["address"]), number(port["peer"]["address"])}
             assert ends == {first_of_subnet + 1, first_of_subnet + 2}
             assert port["subnet"] == plan["cables"][port["cable"] - 1]["subnets"][port["root"]]
@@ -176,5 +176,5 @@ def test_strict_reverse_path_filters_would_pass(fabric: Fabric) -> None:
         for address in world.nodes[other].own if other != host else ():
             hops = world.send(host, address)
             source = world.nodes[host].source[hops[0][1]]
-            for _, _, node, entered in hops:
-                assert world.nodes[node].lookup(source)[0] == entered
+            for hop in hops:
+                assert world.nodes[hop[2]].lookup(source)[0] == hop[3]
