@@ -110,7 +110,7 @@ def _none(site: Site) -> str:
 def do_ssh(args: argparse.Namespace) -> None:
     site = _site(args)
     site.wiring.node(args.node)
-    os.execvpe("ssh", ["ssh", "-F", str(site.ssh_config), args.node, *args.command], command_env())
+    os.execvpe("ssh", ["ssh", "-F", str(site.ssh_config), args.node, *args.command], command_env())  # noqa: S606
 
 
 def node_command(site: Site, node: str, command: list[str]) -> list[str]:
@@ -119,8 +119,9 @@ def node_command(site: Site, node: str, command: list[str]) -> list[str]:
     init = power.leader(site, node)
     if init is None:
         raise LabError(f"{node} is off")
-    variables = [f"PATH={NODE_PATH}", "HOME=/root", "SYSTEMD_DEVICE_VERIFY_SYSFS=0", f"TERM={os.environ.get('TERM', 'dumb')}"]
-    return ["nsenter", "--target", str(init), "--all", "--wd=/", "--", "/usr/bin/env", "-i", *variables, *command]
+    term = os.environ.get("TERM", "dumb")
+    variables = [f"PATH={NODE_PATH}", "HOME=/root", "LANG=C.UTF-8", "SYSTEMD_DEVICE_VERIFY_SYSFS=0", f"TERM={term}"]
+    return ["nsenter", "--target", str(init), "--all", "--", "/usr/bin/env", "-i", "-C", "/", *variables, *command]
 
 
 def do_exec(args: argparse.Namespace) -> None:
@@ -129,7 +130,7 @@ def do_exec(args: argparse.Namespace) -> None:
     group = site.cgroup(f"node-{args.node}/exec")  # so that a power cut takes it too
     group.create()
     group.enter()
-    os.execvpe(argv[0], argv, command_env())
+    os.execvpe(argv[0], argv, command_env())  # noqa: S606
 
 
 def do_kmsg(args: argparse.Namespace) -> None:
@@ -211,12 +212,14 @@ def do_selftest(args: argparse.Namespace) -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(prog="spark-lab", description="Virtual DGX Sparks joined by cables. See lab/README.md.")
+    top = argparse.ArgumentParser(prog="spark-lab", description="Virtual DGX Sparks. See lab/README.md.")
     top.add_argument("--wiring", type=Path, metavar="FILE", help="nodes and cables (default: the ring of four)")
     top.add_argument("--name", help="name of the lab, if not the wiring file's")
     verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB")
 
-    def verb(name: str, function: Callable[[argparse.Namespace], None], text: str, *names: str) -> argparse.ArgumentParser:
+    def verb(
+        name: str, function: Callable[[argparse.Namespace], None], text: str, *names: str
+    ) -> argparse.ArgumentParser:
         sub = verbs.add_parser(name, help=text, description=text)
         sub.set_defaults(function=function)
         for argument in names:

@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 
 PROXY_PORT = 3142
 SPARK_UID = 1000
+NETPLAN = """\
+# The management port. On a Spark it has an address by DHCP; the lab gives it a fixed one.
+network:
+  version: 2
+  ethernets:
+    {port}:
+      addresses: [{address}]
+"""
 
 
 def prepare(site: Site, node: str) -> None:
@@ -61,12 +69,7 @@ def _files(site: Site, node: str, identity: str) -> dict[str, tuple[str, int]]:
         "etc/hosts": (f"127.0.0.1 localhost\n127.0.1.1 {node}\n::1 localhost ip6-localhost\n{hosts}", 0o644),
         "etc/apt/apt.conf.d/90lab-proxy": (f'Acquire::http::Proxy "http://{wiring.controller}:{PROXY_PORT}";\n', 0o644),
         "etc/netplan/50-management.yaml": (
-            "# The management port. On a Spark it has an address by DHCP; the lab gives it a fixed one.\n"
-            "network:\n"
-            "  version: 2\n"
-            "  ethernets:\n"
-            f"    {MANAGEMENT}:\n"
-            f"      addresses: [{wiring.address(node)}/{wiring.management.prefixlen}]\n",
+            NETPLAN.format(port=MANAGEMENT, address=f"{wiring.address(node)}/{wiring.management.prefixlen}"),
             0o600,
         ),
     }

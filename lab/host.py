@@ -63,6 +63,14 @@ def become_root() -> None:
     sudo = shutil.which("sudo")
     if sudo is None:
         raise LabError("the lab needs root (namespaces, mounts, cgroups), and there is no sudo on this machine")
-    kept = ("PYTHONPATH", "PYTHONPYCACHEPREFIX", "PYTHONSAFEPATH", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE")
+    kept = (
+        "PYTHONPATH",
+        "PYTHONPYCACHEPREFIX",
+        "PYTHONSAFEPATH",
+        "http_proxy",
+        "https_proxy",
+        "no_proxy",
+        "SSL_CERT_FILE",
+    )
     passed = [f"{name}={os.environ[name]}" for name in kept if name in os.environ]
     os.execv(sudo, [sudo, "env", *passed, sys.executable, "-m", "lab", *sys.argv[1:]])  # noqa: S606

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 BOOT_SECONDS = 120
 SHUTDOWN_SECONDS = 30
+SSHD = re.compile(r" [0-9A-F]+:0016 [0-9A-F]+:0000 0A ")  # in /proc/net/tcp: port 22, listening
 SERVICES = {"watch": "lab.watch", "aptproxy": "lab.aptproxy"}
 
 
@@ -195,7 +196,7 @@ def start_node(site: Site, node: str) -> None:
 
 def wait_ready(site: Site, nodes: list[str]) -> None:
     """Until each node takes logins, and shows the state of its ports."""
-    waiting = {node: "its system has not started" for node in nodes}
+    waiting = dict.fromkeys(nodes, "its system has not started")
 
     def done() -> bool:
         for node in list(waiting):
@@ -207,8 +208,19 @@ def wait_ready(site: Site, nodes: list[str]) -> None:
         return not waiting
 
     if not wait_for(done, BOOT_SECONDS, step=0.1):
-        problems = "; ".join(f"{node}: {problem}" for node, problem in waiting.items())
-        raise LabError(f"not up after {BOOT_SECONDS} s: {problems}; logs are in {site.logs}")
+        problems = "\n".join(f"  {node}: {problem}{_errors(site, node)}" for node, problem in waiting.items())
+        raise LabError(f"not up after {BOOT_SECONDS} s; consoles are in {site.logs}:\n{problems}")
+
+
+def _errors(site: Site, node: str) -> str:
+    """The last errors in a node's journal, for a node that does not come up."""
+    init = power.leader(site, node)
+    if init is None:
+        return ""
+    enter = ["timeout", "10", "nsenter", "--target", str(init), "--all", "--"]
+    lines = run([*enter, "journalctl", "-b", "-p", "4", "-n", "12", "-o", "cat", "--no-pager"], check=False).stdout
+    jobs = run([*enter, "systemctl", "list-jobs", "--no-pager", "--no-legend"], check=False).stdout
+    return "".join(f"\n    {line}" for line in (lines + jobs).splitlines())
 
 
 def state(site: Site, node: str) -> str:
@@ -221,15 +233,14 @@ def state(site: Site, node: str) -> str:
         return "it is still booting"
     if (root / "run" / "nologin").exists():
         return "it takes no logins yet"
-    with netns.inside(site.controller):
-        client = socket.socket()
-    with client:
-        client.settimeout(1)
-        try:
-            client.connect((site.wiring.address(node), 22))
-            return "" if client.recv(4) == b"SSH-" else "its sshd does not answer"
-        except OSError:
-            return "nothing answers at its management address"
+    network = Path(f"/proc/{init}/net")  # looked at rather than connected to, which sshd would log as an error
+    try:
+        if site.wiring.address(node) not in (network / "fib_trie").read_text():
+            return "its management port has no address"
+        listening = (network / "tcp").read_text() + (network / "tcp6").read_text()
+    except OSError:
+        return "it went off"
+    return "" if SSHD.search(listening) else "its sshd does not listen"
 
 
 def power_off(site: Site, node: str) -> None:

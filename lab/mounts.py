@@ -18,7 +18,13 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def mount(source: str, target: str | Path, kind: str = "", flags: int = 0, data: str = "") -> None:
-    arguments = (source.encode(), os.fsencode(target), kind.encode() or None, ctypes.c_ulong(flags), data.encode() or None)
+    arguments = (
+        source.encode(),
+        os.fsencode(target),
+        kind.encode() or None,
+        ctypes.c_ulong(flags),
+        data.encode() or None,
+    )
     if _libc.mount(*arguments) != 0:
         error = ctypes.get_errno()
         raise OSError(error, f"mount {kind or 'bind'} {data}: {os.strerror(error)}", str(target))

@@ -106,7 +106,9 @@ class Links:
         self.requests.close()
 
     def drain(self) -> None:
-        with suppress(OSError):  # EAGAIN: none left; ENOBUFS: some were lost, but all links are listed afterwards anyway
+        with suppress(
+            OSError
+        ):  # EAGAIN: none left; ENOBUFS: some were lost, but all links are listed afterwards anyway
             while self.events.recv(65536):
                 pass
 

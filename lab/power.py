@@ -13,6 +13,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -40,18 +41,18 @@ class Power:
         self.node = node
         self.folder = site.node(node)
         self.pid = 0
-        self.stopping = False
+        self.stopping = threading.Event()
         signal.signal(signal.SIGTERM, self.stop)
 
     def stop(self, _number: int, _frame: FrameType | None) -> None:
         """SIGTERM: the power button. nspawn passes it on and the node shuts down in order."""
-        self.stopping = True
+        self.stopping.set()
         if self.pid:
             os.kill(self.pid, signal.SIGTERM)
 
     def on(self) -> None:
         boot = 0
-        while not self.stopping:
+        while not self.stopping.is_set():
             boot += 1
             print(f"== boot {boot} at {time.strftime('%FT%T')}", flush=True)
             status = self.boot()
@@ -66,7 +67,7 @@ class Power:
         os.unshare(os.CLONE_NEWTIME)
         since = int(time.clock_gettime(time.CLOCK_BOOTTIME))
         Path("/proc/self/timens_offsets").write_text(f"monotonic -{since} 0\nboottime -{since} 0\n")
-        if self.stopping:
+        if self.stopping.is_set():
             return 0
         self.pid = os.fork()
         if self.pid == 0:
@@ -78,7 +79,7 @@ class Power:
             os._exit(1)
         if process := Process.of(self.pid):
             process.save(self.site.process_file(f"{self.node}.{MACHINE}"))
-        if self.stopping:
+        if self.stopping.is_set():
             os.kill(self.pid, signal.SIGTERM)
         _, status = os.waitpid(self.pid, 0)
         self.pid = 0
@@ -98,8 +99,8 @@ class Power:
         netns.batch(
             self.site.controller,
             [
-                f"link add {far} address {identity.mac(16)} type veth"
-                f" peer name {MANAGEMENT} netns {name} address {identity.mac(15)}",
+                f"link add {far} address {identity.mac(16)} type veth "  # noqa: ISC004
+                f"peer name {MANAGEMENT} netns {name} address {identity.mac(15)}",
                 f"link set {far} master management up",
             ],
         )
@@ -147,7 +148,7 @@ def enter(site: Site, node: str) -> None:
         f"--capability={CAPABILITIES}", "--setenv=SYSTEMD_DEVICE_VERIFY_SYSFS=0",
     ]  # fmt: skip
     environ = command_env()
-    os.execvpe(argv[0], argv, {"PATH": environ["PATH"], "LC_ALL": "C", "SYSTEMD_NSPAWN_API_VFS_WRITABLE": "network"})
+    os.execvpe(argv[0], argv, {"PATH": environ["PATH"], "LC_ALL": "C", "SYSTEMD_NSPAWN_API_VFS_WRITABLE": "network"})  # noqa: S606
 
 
 def _cgroup2() -> None:

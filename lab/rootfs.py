@@ -30,8 +30,7 @@ PACKAGES = (HERE / "rootfs-packages").read_text().split()
 CUSTOMISE = (
     "rm -f /etc/ssh/ssh_host_* /etc/machine-id /var/lib/dbus/machine-id /etc/hostname",
     "useradd --create-home --uid 1000 --shell /bin/bash --groups sudo,adm spark",
-    "systemctl --quiet disable apt-daily.timer apt-daily-upgrade.timer systemd-networkd-wait-online.service"
-    " e2scrub_all.timer fstrim.timer dpkg-db-backup.timer man-db.timer 2>/dev/null || true",
+    "cd /etc/systemd/system/timers.target.wants && rm -f apt-daily* e2scrub_all* fstrim* dpkg-db-backup* man-db*",
     "systemctl --quiet mask systemd-networkd-wait-online.service console-getty.service getty@tty1.service",
     "mkdir -p /var/log/journal",
     "ln -sfn /run/systemd/resolve/stub-resolv.conf /etc/resolv.conf",
@@ -166,7 +165,13 @@ def copy_tree(source: Path, target: Path) -> None:
         else:
             shutil.copyfile(path, new)
             private = "sudoers.d" in path.parts or "netplan" in path.parts
-            new.chmod((0o440 if "sudoers.d" in path.parts else 0o600) if private else 0o755 if os.access(path, os.X_OK) else 0o644)
+            new.chmod(
+                (0o440 if "sudoers.d" in path.parts else 0o600)
+                if private
+                else 0o755
+                if os.access(path, os.X_OK)
+                else 0o644
+            )
             os.chown(new, 0, 0)
 
 

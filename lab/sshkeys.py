@@ -44,7 +44,7 @@ def write_config(site: Site) -> None:
     ip, socat = (shutil.which(name, path=path) or name for name in ("ip", "socat"))
     sudo = "sudo -n " if os.environ.get("SUDO_UID", "0") != "0" else ""
     blocks = [
-        f'Host {node} {wiring.address(node)}\n  HostName {wiring.address(node)}\n  HostKeyAlias {node}\n'
+        f"Host {node} {wiring.address(node)}\n  HostName {wiring.address(node)}\n  HostKeyAlias {node}\n"
         for node in wiring.nodes
     ]
     blocks.append(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import board
 MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC = 1, 32, 0x1000, 0x4000
 SYS = board.SYS
 GID_TABLE = 16
+REPLACED = ("pci", "pci_bus", "infiniband", "dmi", "hwmon", "bdi")
 COUNTERS = (
     "VL15_dropped", "excessive_buffer_overrun_errors", "link_downed", "link_error_recovery",
     "local_link_integrity_errors", "multicast_rcv_packets", "multicast_xmit_packets", "port_rcv_constraint_errors",
@@ -42,15 +44,15 @@ def mount(source: str, target: Path, kind: str = "", flags: int = 0, data: str =
 
 
 def writable_sys() -> None:
-    """systemd-nspawn makes sysfs read-only, but `udevadm trigger` writes to it. This sysfs shows only this node's net."""
+    """systemd-nspawn makes sysfs read-only, but `udevadm trigger` writes to it."""
     mount("", SYS / "devices", flags=MS_REMOUNT)
     for folder in (SYS, *(SYS / name for name in ("devices", "class", "bus", "dev"))):
         mount("", folder, flags=MS_REMOUNT | MS_BIND)
 
 
 def shade(folder: Path, live: tuple[str, ...]) -> None:
-    """Lay a tmpfs over a folder. The folders named in `live` are bound back in; of the rest, what links still point
-    somewhere is copied. A bind for each entry would be simpler, but hundreds of mounts make every service slow to start.
+    """Lay a tmpfs over a folder. The folders named in `live` are bound back in; of the rest, links that point somewhere
+    are copied. A bind for each entry would be simpler, but with hundreds of mounts every service starts slowly.
     """
     below = os.open(folder, os.O_PATH | os.O_DIRECTORY)
     old = Path(f"/proc/self/fd/{below}")
@@ -60,21 +62,24 @@ def shade(folder: Path, live: tuple[str, ...]) -> None:
         mount(str(old / name), folder / name, flags=MS_BIND | MS_REC)
     if folder.name != "devices":
         for entry in sorted(old.iterdir()):
-            if entry.is_dir() and entry.name not in (*live, "pci", "pci_bus", "infiniband", "dmi", "hwmon"):
+            if entry.is_dir() and entry.name not in (*live, *REPLACED):
                 copy_links(entry, folder / entry.name)
     os.close(below)
 
 
 def copy_links(source: Path, target: Path) -> None:
+    """The links of the machine's devices; these come and go while this runs."""
     target.mkdir()
-    for entry in source.iterdir():
-        if entry.is_symlink():
-            new = target / entry.name
-            new.symlink_to(entry.readlink())
-            if not new.exists():
-                new.unlink()
-        elif entry.is_dir():
-            copy_links(entry, target / entry.name)
+    with suppress(OSError):
+        for entry in sorted(source.iterdir()):
+            with suppress(OSError):
+                if entry.is_symlink():
+                    new = target / entry.name
+                    new.symlink_to(entry.readlink())
+                    if not new.exists():
+                        new.unlink()
+                elif entry.is_dir():
+                    copy_links(entry, target / entry.name)
 
 
 def cover(netdev: Path, files: dict[str, str], links: dict[str, Path]) -> None:

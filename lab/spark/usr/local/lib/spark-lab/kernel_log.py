@@ -116,7 +116,9 @@ def boot_lines(spark: dict[str, Any]) -> list[Line]:
         lines.append(Line(5.406738, INFO, f"{HOTPLUG} Hotplug enabled"))
     for index, info in enumerate(sorted(spark["functions"], key=lambda info: str(info["pci"]))):
         lines += probe(info, index)
-    lines += [Line(float(at), int(priority), str(text)) for at, priority, text in spark["overrides"].get("boot_log", [])]
+    lines += [
+        Line(float(at), int(priority), str(text)) for at, priority, text in spark["overrides"].get("boot_log", [])
+    ]
     return sorted(lines)
 
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Keeps what /sys shows of each ConnectX-7 port in step with its netdev: speed, RDMA state, rate, GIDs.
 
-Waits for link and address events; SIGHUP (systemctl reload spark-ports) makes it read board.json and its overrides again.
+Waits for link and address events; on SIGHUP (systemctl reload spark-ports) it reads board.json and overrides.json again.
 """
 
 from __future__ import annotations
