@@ -182,6 +182,7 @@ last_rollback:
   returned: always
 """
 
+import contextlib
 import pathlib
 import time
 import typing as t
@@ -197,6 +198,8 @@ from ansible_collections.switchless.spark.plugins.module_utils._node.runner impo
     run_checked,
 )
 
+PROC_SYS = pathlib.Path("/proc/sys")
+SYS_NET = pathlib.Path("/sys/class/net")
 NETPLAN = ("/etc/netplan", "/run/netplan")
 SETTLE_SECONDS = 15  # networkd configures a port within a second or two; a loaded node takes longer
 UNMANAGED = frozenset({"unmanaged", "unavailable"})
@@ -205,9 +208,15 @@ UNMANAGED = frozenset({"unmanaged", "unavailable"})
 def read_sysctl(key: str) -> str | None:
     """Read a kernel setting; None when this kernel does not have it."""
     try:
-        return pathlib.Path("/proc/sys", key.replace(".", "/")).read_text(encoding="ascii").strip()
+        return (PROC_SYS / fabric.sysctl_path(key)).read_text(encoding="ascii").strip()
     except OSError:
         return None
+
+
+def driver(netdev: str) -> str:
+    """Name of a device's driver; empty when it has none."""
+    link = SYS_NET / netdev / "device" / "driver"
+    return link.resolve().name if link.exists() else ""
 
 
 class Node:
@@ -260,7 +269,7 @@ class Node:
         """Other people's netplan files that define one of the ports, with their text."""
         own = {file.path for file in self.files}
         ports = [netplan.Port(p["netdev"], p["mac"], "mlx5_core") for p in self.params["ports"]]
-        others = [netplan.Port(name, "") for name in seen.links if name not in self.wanted.netdevs]
+        others = [netplan.Port(name, "", driver(name)) for name in seen.links if name not in self.wanted.netdevs]
         found = {}
         for path in sorted(str(path) for folder in NETPLAN for path in pathlib.Path(folder).glob("*.yaml")):
             if path in own:
@@ -305,7 +314,7 @@ class Node:
         run_checked(self.runner, ["networkctl", "reload"])
         for netdev in netdevs:
             run_checked(self.runner, ["networkctl", "reconfigure", netdev])
-        run_checked(self.runner, ["systemctl", "enable", "--quiet", change.ROLLBACK_UNIT, self.params["unit"]])
+        run_checked(self.runner, ["systemctl", "enable", "--quiet", self.params["unit"]])
         run_checked(self.runner, ["systemctl", "start", self.params["unit"]])
 
     def settle(self) -> list[str]:
@@ -319,7 +328,7 @@ class Node:
 
 
 def present(module: AnsibleModule, node: Node) -> dict[str, t.Any]:
-    """Make the node be as stated; gives the result of the module."""
+    """Make the node be as stated; gives the result of the module. The lock must be held, unless in check mode."""
     seen = node.seen()
     foreign = node.foreign(seen)
     definitions = [d for _text, found in foreign.values() for d in found]
@@ -349,25 +358,26 @@ def present(module: AnsibleModule, node: Node) -> dict[str, t.Any]:
         }
         for file in differing
     ]
+    diff.insert(0, {"prepared": "".join(f"{line}\n" for line in changes)})
     result: dict[str, t.Any] = {"changed": bool(changes), "changes": changes, "diff": diff, "backups": []}
     waiting = change.pending() is not None
     if module.check_mode or not (changes or waiting):
         return result | {"armed": waiting}
 
-    with change.lock():
-        for file in differing:
-            copy = change.keep_copy(file.path)
-            if copy:
-                result["backups"].append(copy)
-        for file in differing:
-            if file.support:
-                change.write(file)
-        if not waiting:
-            change.stage(files, node.before(seen))
-        run_checked(node.runner, ["systemctl", "daemon-reload"])
-        change.arm(node.runner, module.params["rollback_seconds"])
-        node.apply([file for file in differing if not file.support])
-        left = node.settle()
+    for file in differing:
+        copy = change.keep_copy(file.path)
+        if copy:
+            result["backups"].append(copy)
+    for file in differing:
+        if file.support:
+            change.write(file)
+    if not waiting:
+        change.stage(files, node.before(seen))
+    run_checked(node.runner, ["systemctl", "daemon-reload"])
+    run_checked(node.runner, ["systemctl", "enable", "--quiet", change.ROLLBACK_UNIT])  # the node may go down from here
+    change.arm(node.runner, module.params["rollback_seconds"])
+    node.apply([file for file in differing if not file.support])
+    left = node.settle()
     if left:
         module.fail_json(
             msg="The change was made, but the node is not as stated; it will be rolled back:\n"
@@ -390,9 +400,9 @@ def confirmed(module: AnsibleModule, node: Node) -> dict[str, t.Any]:
     if not kept:
         report = change.last_rollback() or {}
         module.fail_json(
-            msg=f"There is no change left to keep: it was rolled back at {report.get('time', 'an unknown time')} because "
-            f"{report.get('reason', 'of an unknown reason')}. Run the play again; raise fabric_rollback_seconds if the "
-            "nodes are slow."
+            msg=f"There is no change left to keep: it was rolled back at {report.get('time', 'an unknown time')} "
+            f"because {report.get('reason', 'of an unknown reason')}. Run the play again; raise "
+            "fabric_rollback_seconds if the nodes are slow."
         )
     return {"changed": True, "changes": [], "armed": False, "backups": []}
 
@@ -439,8 +449,11 @@ def main() -> None:
     )
     node = Node(ModuleRunner(module), module.params)
     states = {"present": present, "confirmed": confirmed, "restored": restored}
+    # From the first look on: a roll-back in between would leave a change that nothing undoes.
+    locked = module.params["state"] == "present" and not module.check_mode
     try:
-        result = states[module.params["state"]](module, node)
+        with change.lock() if locked else contextlib.nullcontext():
+            result = states[module.params["state"]](module, node)
     except (CommandError, netplan.NetplanSyntaxError) as exc:
         module.fail_json(msg=str(exc))
     result["pending"] = bool(result["changes"]) or result["armed"]

@@ -40,13 +40,16 @@ def devices(host: object, functions: object, mtu: int) -> dict[str, Any]:
     forward = [
         {side: netdev[pair[side]["cage"], pair[side]["root"]] for side in ("in", "out")} for pair in node["relays"]
     ]
-    sysctl = {f"net.ipv4.conf.{port['netdev']}.rp_filter": LOOSE for port in ports}
+    # sysctl writes a dot within a name as a slash
+    conf = [f"net.ipv4.conf.{port['netdev'].replace('.', '/')}" for port in ports]
+    sysctl = {f"{key}.rp_filter": LOOSE for key in conf}
     if forward:
-        sysctl |= {f"net.ipv4.conf.{port['netdev']}.forwarding": "1" for port in ports}
+        sysctl |= {f"{key}.forwarding": "1" for key in conf}
     return {
         "ports": ports,
         "settings": [
-            {"netdev": port["netdev"], "mac": port["mac"], "address": port["interface"], "mtu": mtu} for port in ports
+            {"netdev": port["netdev"], "mac": port["mac"] or "", "address": port["interface"], "mtu": mtu}
+            for port in ports
         ],
         "routes": [
             {"to": route["to"], "via": route["via"], "netdev": netdev[route["cage"], route["root"]]}

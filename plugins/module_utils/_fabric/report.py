@@ -19,14 +19,15 @@ Probe = Mapping[str, Any]
 
 
 def report(plan: object, proofs: object) -> dict[str, Any]:
-    """Join the plan with the proofs; ``proofs`` maps a host to what fabric_probe_info gave (missing or null: not run).
+    """Join the plan with the proofs; ``proofs`` maps a host to what fabric_probe_info gave (missing, null or without a
+    probe: not run).
 
-    Gives ``text`` and ``data``. ``data.verdict`` is ``proved`` only when every node of the plan was probed and every path
-    answered; ``failed`` when a path did not answer; else ``incomplete``.
+    Gives ``text`` and ``data``. ``data.verdict`` is ``proved`` only when every node of the plan was probed and every
+    path answered; ``failed`` when a path did not answer; else ``incomplete``.
     """
     planned: Mapping[str, Any] = plain(plan)  # type: ignore[assignment]
     given: Mapping[str, Any] = plain(proofs)  # type: ignore[assignment]
-    by_host = {host: proof for host, proof in given.items() if proof}
+    by_host = {host: proof for host, proof in given.items() if proof and proof.get("probes")}
     probes = {host: list(proof["probes"]) for host, proof in by_host.items()}
     missing = [host for host in planned["order"] if host not in probes]
     failures = [f"{host}: {line}" for host, proof in by_host.items() for line in proof["failures"]]

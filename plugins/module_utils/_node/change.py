@@ -23,6 +23,7 @@ import time
 import typing as t
 from dataclasses import dataclass
 
+from .fabric import sysctl_path
 from .ip import Link
 from .runner import Runner, run_checked
 
@@ -93,7 +94,8 @@ def write(file: File) -> None:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.switchless")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, file.mode)
+    temporary.unlink(missing_ok=True)  # a crash may have left one, with another mode
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, file.mode)
     with os.fdopen(descriptor, "w", encoding="utf-8") as handle:
         handle.write(file.content)
         handle.flush()
@@ -102,14 +104,23 @@ def write(file: File) -> None:
     temporary.replace(path)
 
 
+def _copy(source: pathlib.Path, copy: pathlib.Path) -> None:
+    """Copy a file with its mode and times to where nobody else may read, and on to the disk: the power may go."""
+    copy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    shutil.copy2(source, copy)
+    with copy.open("rb") as handle:
+        os.fsync(handle.fileno())
+
+
 def keep_copy(path: str, backups: pathlib.Path = BACKUPS) -> str | None:
     """Keep a copy of a file that is about to change, in a folder named after the time; gives the path of the copy."""
     source = pathlib.Path(path)
     if not source.exists():
         return None
-    copy = backups / time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()) / path.lstrip("/")
-    copy.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy2(source, copy)
+    folder = backups / time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    copy = folder / path.lstrip("/")
+    _copy(source, copy)
     return str(copy)
 
 
@@ -132,14 +143,14 @@ def stage(files: t.Sequence[File], before: Before, state: pathlib.Path = STATE) 
     folder = state / "pending"
     if folder.exists():
         shutil.rmtree(folder)
-    (folder / "files").mkdir(parents=True)
+    folder.mkdir(mode=0o700, parents=True)
     entries = []
     for number, file in enumerate(file for file in files if not file.support):
         source = pathlib.Path(file.path)
         entry: dict[str, t.Any] = {"path": file.path, "backup": None}
         if source.exists():
             copy = folder / "files" / str(number)
-            shutil.copy2(source, copy)
+            _copy(source, copy)
             info = source.stat()
             entry.update(backup=str(copy), uid=info.st_uid, gid=info.st_gid)
         entries.append(entry)
@@ -151,7 +162,7 @@ def stage(files: t.Sequence[File], before: Before, state: pathlib.Path = STATE) 
         "unit_enabled": before.unit_enabled,
         "relay_before": before.relay_loaded,
         "routes": [list(route) for route in before.routes],
-        "sysctl": {key.replace(".", "/"): value for key, value in before.sysctl.items() if value is not None},
+        "sysctl": {sysctl_path(key): value for key, value in before.sysctl.items() if value is not None},
         "ports": [
             {
                 "netdev": link.name,
@@ -191,5 +202,6 @@ def commit(runner: Runner, state: pathlib.Path = STATE) -> bool:
     disarm(runner)
     if pending(state) is None:
         return False
+    (state / "pending" / "manifest.json").unlink()  # first: half of the rest is nothing to roll back to
     shutil.rmtree(state / "pending")
     return True

@@ -13,6 +13,11 @@ from dataclasses import dataclass
 from .ip import Link, Route
 
 
+def sysctl_path(key: str) -> str:
+    """Path under /proc/sys of a dotted key, in which a dot within a name (of a netdev) is written as a slash."""
+    return key.translate({ord("."): "/", ord("/"): "."})
+
+
 @dataclass(frozen=True, slots=True)
 class WantedPort:
     """One port; ``address`` with prefix (``192.0.2.1/24``), None where the cage has no cable. ``mtu`` in bytes."""
@@ -84,24 +89,21 @@ def refusals(wanted: Wanted, seen: Seen, management_address: str | None) -> list
     """List why the node must not be changed: what was seen, what was expected, what to do."""
     found = []
     subnets = [ipaddress.ip_network(subnet) for subnet in wanted.subnets]
-    foreign = [
-        (
-            f"the network {ipaddress.ip_interface(address).network} of {link.name}",
-            ipaddress.ip_interface(address).network,
-        )
+    networks = {
+        (link.name, ipaddress.ip_interface(address).network): f"the network {{}} of {link.name}"
         for link in seen.links.values()
-        if link.name not in wanted.netdevs
         for address in link.addresses
-    ] + [
-        (f"the route to {route.to} over {route.dev}", ipaddress.ip_network(route.to))
-        for route in seen.routes
-        if route.dev not in wanted.netdevs and route.to != "0.0.0.0/0" and route.via is not None
-    ]
-    for what, network in foreign:
+    }
+    for route in seen.routes:
+        if route.to != "0.0.0.0/0":  # a network of the node is also a route; what it was called first, it stays
+            networks.setdefault((route.dev, ipaddress.ip_network(route.to)), f"the route to {{}} over {route.dev}")
+    for (dev, network), what in networks.items():
+        if dev in wanted.netdevs:
+            continue
         clash = [str(subnet) for subnet in subnets if network.overlaps(subnet)]
         if clash:
             found.append(
-                f"{what} overlaps the fabric's {', '.join(clash)}: choose another "
+                f"{what.format(network)} overlaps the fabric's {', '.join(clash)}: choose another "
                 "fabric_subnet_pool, or other subnets for the cables"
             )
     for port in wanted.ports:
@@ -111,7 +113,6 @@ def refusals(wanted: Wanted, seen: Seen, management_address: str | None) -> list
         if management_address in held and management_address != planned:
             found.append(
                 f"this node is managed at {management_address}, an address of the fabric port {port.netdev}, which the "
-                "fabric would take away:"
-                " set ansible_host to an address on the management network"
+                "fabric would take away: set ansible_host to an address on the management network"
             )
     return found

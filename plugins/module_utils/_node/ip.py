@@ -51,9 +51,13 @@ def parse_links(text: str) -> dict[str, Link]:
 
 
 def parse_routes(text: str) -> tuple[Route, ...]:
-    """Parse ``ip -j -4 route show``. Routes without a device (unreachable, blackhole) lead nowhere and are left out."""
+    """Parse ``ip -j -4 route show``; each hop of a route with several is a route.
+
+    Routes without a device (unreachable, blackhole) lead nowhere and are left out.
+    """
     return tuple(
-        Route(_prefix(entry["dst"]), entry.get("gateway"), entry["dev"])
+        Route(_prefix(entry["dst"]), hop.get("gateway"), hop["dev"])
         for entry in json.loads(text or "[]")
-        if "dev" in entry
+        for hop in entry.get("nexthops", [entry])
+        if "dev" in hop
     )

@@ -1,0 +1,100 @@
+# Copyright: (c) 2026, The switchless.spark founders
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A lab and the playbooks run on it, as a person would from the checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+CHECKOUT = Path(__file__).parents[2]
+RECAP = re.compile(r"^(\S+)\s+: ok=(\d+)\s+changed=(\d+)\s+unreachable=(\d+)\s+failed=(\d+)", re.MULTILINE)
+PLAY_SECONDS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """How a run of a playbook ended; counts by host."""
+
+    rc: int
+    text: str
+
+    @property
+    def changed(self) -> dict[str, int]:
+        """Give the number of changed tasks by host."""
+        return {match[0]: int(match[2]) for match in RECAP.findall(self.text)}
+
+    def said(self, *words: str) -> bool:
+        """Say whether all the words stand in the output, whatever the line breaks."""
+        flat = " ".join(self.text.split())
+        missing = [word for word in words if " ".join(word.split()) not in flat]
+        assert not missing, f"{missing} not in:\n{self.text}"
+        return True
+
+
+class Cluster:
+    """A lab of one wiring, under a name of its own."""
+
+    def __init__(self, name: str, wiring: str, inventory: str) -> None:
+        self.name = name
+        self.wiring = CHECKOUT / "lab" / "wiring" / f"{wiring}.toml"
+        self.inventory = CHECKOUT / inventory
+        self.env = os.environ | {"SPARK_LAB": name, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_DISPLAY_FAILED_STDERR": "0"}
+
+    def lab(self, *words: str, check: bool = True) -> str:
+        """Run one verb of the lab; gives what it printed."""
+        argv = [
+            sys.executable,
+            str(CHECKOUT / "lab" / "spark-lab"),
+            "--name",
+            self.name,
+            "--wiring",
+            str(self.wiring),
+            *words,
+        ]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=PLAY_SECONDS, cwd=CHECKOUT)
+        assert not (check and done.returncode), f"{words}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    def node(self, node: str, command: str, *, check: bool = True) -> str:
+        """Run a shell command as root on a node; gives what it printed."""
+        return self.lab("exec", node, "sh", "-c", command, check=check)
+
+    def nodes(self, command: str) -> dict[str, str]:
+        """Run a shell command as root on every node."""
+        return {node: self.node(node, command) for node in self.names}
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the nodes, from the wiring."""
+        import tomllib
+
+        names: list[str] = tomllib.loads(self.wiring.read_text())["nodes"]
+        return names
+
+    def play(self, *words: str, playbook: str = "site.yml", timeout: int = PLAY_SECONDS) -> Played:
+        """Run a playbook with further arguments."""
+        argv = ["ansible-playbook", "-i", str(self.inventory), playbook, *words]
+        done = subprocess.run(
+            argv,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=timeout,
+            cwd=CHECKOUT,
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+        )
+        return Played(done.returncode, done.stdout + done.stderr)
+
+    def addresses(self, node: str) -> dict[str, list[str]]:
+        """Give the global IPv4 addresses of a node by device."""
+        found: list[dict[str, Any]] = json.loads(self.node(node, "ip -j -4 address show scope global"))
+        return {link["ifname"]: [a["local"] for a in link["addr_info"]] for link in found if link}

@@ -1,0 +1,26 @@
+# Copyright: (c) 2026, The switchless.spark founders
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The labs that the end-to-end tests run on. Each is made fresh and taken away afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.cluster import Cluster
+
+
+def _fresh(name: str, wiring: str, inventory: str) -> Iterator[Cluster]:
+    cluster = Cluster(name, wiring, inventory)
+    cluster.lab("destroy")
+    cluster.lab("up")
+    yield cluster
+    cluster.lab("destroy")
+
+
+@pytest.fixture(scope="session")
+def ring() -> Iterator[Cluster]:
+    """Four nodes in a ring with the article's mixture of cages."""
+    yield from _fresh("e2e", "ring4", "inventories/lab")

@@ -1,0 +1,134 @@
+# Copyright: (c) 2026, The switchless.spark founders
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Fresh nodes: runs that must stop before they change a thing, and runs that must undo what they changed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.cluster import CHECKOUT, Cluster
+
+STATE = "find /etc -xdev -newer /run/e2e.mark -type f | sort; ip -br -4 address show scope global; nft list ruleset"
+FABRIC_FILES = "ls /etc/netplan/90-switchless-fabric.yaml /etc/sysctl.d/90-switchless-fabric.conf 2>/dev/null || true"
+
+
+def no_fabric(ring: Cluster) -> bool:
+    """Say whether no node has a file or an address of the fabric."""
+    for node in ring.names:
+        assert ring.node(node, FABRIC_FILES) == ""
+        held = [a for addresses in ring.addresses(node).values() for a in addresses if a.startswith("198.18.")]
+        assert not held, f"{node} has {held}"
+    return True
+
+
+@pytest.fixture
+def untouched(ring: Cluster) -> Iterator[None]:
+    """Require that the test changes no file in /etc, no address and no rule on any node."""
+    before = {}
+    for node in ring.names:
+        ring.node(node, "touch /run/e2e.mark")
+        before[node] = ring.node(node, STATE)
+    yield
+    assert {node: ring.node(node, STATE) for node in ring.names} == before
+
+
+@pytest.mark.usefixtures("untouched")
+def test_check_mode_on_fresh_nodes_changes_nothing_and_says_what_it_would_do(ring: Cluster) -> None:
+    played = ring.play("--check", "--diff")
+    assert played.rc == 0, played.text
+    assert all(count > 0 for count in played.changed.values()), played.text
+    assert played.said("/etc/netplan/90-switchless-fabric.yaml", "is held by NetworkManager")
+
+
+@pytest.mark.usefixtures("untouched")
+def test_pool_that_overlaps_the_management_network(ring: Cluster) -> None:
+    played = ring.play("-e", "fabric_subnet_pool=10.77.0.0/16")
+    assert played.rc != 0
+    assert played.said("10.77.0.1", "fabric_subnet_pool")
+
+
+@pytest.mark.usefixtures("untouched")
+def test_user_without_sudo_right(ring: Cluster) -> None:
+    ring.node("spark2", "mv /etc/sudoers.d/spark /run/spark.sudoers")
+    try:
+        played = ring.play()
+    finally:
+        ring.node("spark2", "mv /run/spark.sudoers /etc/sudoers.d/spark")
+    assert played.rc != 0
+    assert played.said("spark2: root is needed and was not given", "--ask-become-pass", "Nothing was changed.")
+
+
+@pytest.mark.usefixtures("untouched")
+def test_unreachable_node(ring: Cluster) -> None:
+    ring.node("spark4", "systemctl stop ssh.socket ssh.service")
+    try:
+        played = ring.play()
+    finally:
+        ring.node("spark4", "systemctl start ssh.service")
+    assert played.rc != 0
+    assert played.said("spark4 cannot be reached", "Nothing was changed.")
+
+
+def test_two_cables_swapped_stop_the_run_before_an_address(ring: Cluster) -> None:
+    ring.lab("swap", "1", "3")
+    try:
+        played = ring.play()
+    finally:
+        ring.lab("swap", "1", "3")
+    assert played.rc != 0
+    assert played.said("cable 1", "cable 3", "really leads from spark1:p1 to", "No address was changed.")
+    assert no_fabric(ring)
+
+
+def test_cable_out(ring: Cluster) -> None:
+    ring.lab("unplug", "2")
+    try:
+        played = ring.play()
+    finally:
+        ring.lab("plug", "2")
+    assert played.rc != 0
+    assert played.said("cable 2 (spark2:p0 - spark3:p0) has no link on root A", "No address was changed.")
+    assert no_fabric(ring)
+
+
+def test_neighbour_that_does_not_answer_rolls_every_node_back(ring: Cluster) -> None:
+    ring.node(
+        "spark3",
+        "nft 'table inet e2e { chain in { type filter hook input priority -200; icmp type echo-request drop; } }'",
+    )
+    try:
+        played = ring.play()
+    finally:
+        ring.node("spark3", "nft delete table inet e2e")
+    assert played.rc != 0
+    assert played.said("The fabric was put back as it was before", "to spark3:p0", "no answer")
+    assert no_fabric(ring)
+    for node in ring.names:
+        states = ring.node(node, "nmcli -t -f DEVICE,STATE device | grep ^enp1s0f0np0")
+        assert "unmanaged" not in states, "NetworkManager has its ports back"
+
+
+def test_run_that_is_killed_half_way_is_undone_by_the_nodes_themselves(ring: Cluster) -> None:
+    argv = ["ansible-playbook", "-i", str(ring.inventory), "site.yml", "-e", "fabric_rollback_seconds=25"]
+    with subprocess.Popen(
+        argv, cwd=CHECKOUT, env=ring.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True
+    ) as play:
+        deadline = time.monotonic() + 120
+        pending = "test -e /var/lib/switchless/fabric/pending/manifest.json && echo armed || true"
+        while "armed" not in ring.node("spark1", pending):
+            assert time.monotonic() < deadline, "the run never armed the roll-back"
+            time.sleep(0.2)
+        os.killpg(play.pid, signal.SIGKILL)
+    armed = time.monotonic()
+    while any("armed" in ring.node(node, pending) for node in ring.names):
+        assert time.monotonic() - armed < 60, "the old state is not back within 60 s"
+        time.sleep(1)
+    assert no_fabric(ring)
+    assert "not confirmed in time" in ring.node("spark1", "cat /var/lib/switchless/fabric/last-rollback.json")

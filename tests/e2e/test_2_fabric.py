@@ -1,0 +1,177 @@
+# Copyright: (c) 2026, The switchless.spark founders
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The working fabric: laid once, left alone by a second run, and back after whatever happens to a node."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from tests.e2e.cluster import CHECKOUT, Cluster
+
+NM_GIVES_UP_SECONDS = 65  # NetworkManager flushes a port that it holds when its DHCP ends, after about 45 s
+
+
+def fabric_addresses(ring: Cluster) -> dict[str, dict[str, list[str]]]:
+    """Give the addresses of the ConnectX-7 ports of every node."""
+    return {n: {d: a for d, a in ring.addresses(n).items() if "P2p1" in d or "p1s0" in d} for n in ring.names}
+
+
+def unchanged(ring: Cluster, *words: str) -> None:
+    """Require that a run succeeds and changes nothing."""
+    played = ring.play(*words)
+    assert played.rc == 0, played.text
+    assert not any(played.changed.values()), played.text
+
+
+def test_site_lays_the_fabric_and_proves_it(ring: Cluster) -> None:
+    played = ring.play()
+    assert played.rc == 0, played.text
+    report = json.loads((CHECKOUT / ".report" / "fabric.json").read_text())
+    assert report["verdict"] == "proved"
+    kinds = [probe["kind"] for probes in report["probes"].values() for probe in probes]
+    assert (kinds.count("ping"), kinds.count("tcp")) == (16, 16)
+    assert "Fabric proved: 16 of 16 paths to neighbours, 16 of 16 through a relay" in played.text
+    assert all(len(devices) == 4 for devices in fabric_addresses(ring).values())
+
+
+def test_second_run_changes_nothing(ring: Cluster) -> None:
+    unchanged(ring)
+
+
+def test_tag_fabric_alone(ring: Cluster) -> None:
+    unchanged(ring, "--tags", "fabric")
+
+
+def test_limit_to_one_node(ring: Cluster) -> None:
+    unchanged(ring, "--limit", "spark2")
+    report = json.loads((CHECKOUT / ".report" / "fabric.json").read_text())
+    assert report["verdict"] == "incomplete"
+    assert report["not_probed"] == ["spark1", "spark3", "spark4"]
+
+
+def test_check_mode_on_a_working_fabric(ring: Cluster) -> None:
+    unchanged(ring, "--check")
+
+
+def test_same_addresses_after_a_reboot(ring: Cluster) -> None:
+    before = fabric_addresses(ring)
+    boots = {node: ring.node(node, "cat /proc/sys/kernel/random/boot_id") for node in ring.names}
+    for node in ring.names:
+        ring.node(node, "systemctl --no-block reboot")
+    deadline = time.monotonic() + 90
+    for node in ring.names:
+        while ring.node(
+            node, "cat /proc/sys/kernel/random/boot_id; systemctl is-system-running --wait", check=False
+        ).startswith((boots[node].strip(), "\n")) or not ring.node(
+            node, "systemctl is-active ssh", check=False
+        ).startswith("active"):
+            assert time.monotonic() < deadline, f"{node} did not come back"
+            time.sleep(1)
+    assert fabric_addresses(ring) == before
+    unchanged(ring)
+
+
+def test_addresses_stay_after_networkmanager_restarts(ring: Cluster) -> None:
+    before = fabric_addresses(ring)
+    for node in ring.names:
+        ring.node(node, "systemctl restart NetworkManager")
+    time.sleep(NM_GIVES_UP_SECONDS)
+    assert fabric_addresses(ring) == before
+    unchanged(ring)
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        pytest.param("nft flush ruleset", id="rules flushed"),
+        pytest.param("ip address flush dev enp1s0f1np1 scope global", id="addresses flushed"),
+        pytest.param("ip route flush proto static", id="routes flushed"),
+        pytest.param("ip link set enp1s0f0np0 mtu 1500", id="MTU back to 1500"),
+        pytest.param("sysctl -qw net.ipv4.conf.enp1s0f1np1.forwarding=0", id="forwarding off"),
+        pytest.param("systemctl disable switchless-fabric.service", id="unit disabled"),
+        pytest.param("echo '# by hand' >> /etc/netplan/90-switchless-fabric.yaml", id="file edited"),
+        pytest.param("rm -r /etc/NetworkManager/conf.d/90-switchless-fabric.conf", id="file gone"),
+    ],
+)
+def test_what_was_broken_by_hand_is_found_and_mended(ring: Cluster, harm: str) -> None:
+    ring.node("spark3", harm)
+    played = ring.play("--tags", "fabric")
+    assert played.rc == 0, played.text
+    assert played.changed["spark3"] > 0
+    assert not any(count for node, count in played.changed.items() if node != "spark3"), played.text
+    unchanged(ring, "--tags", "fabric")
+
+
+def test_nftables_restart_does_not_lose_the_relay(ring: Cluster) -> None:
+    ring.node("spark2", "systemctl restart nftables; sleep 1; /usr/local/lib/switchless/fabric-relay check")
+    unchanged(ring, "--tags", "fabric")
+
+
+def test_foreign_netplan_file_is_named_and_taken_over_only_when_told_to(ring: Cluster) -> None:
+    text = "network:\n  version: 2\n  ethernets:\n    # keep me\n    enp1s0f0np0:\n      dhcp4: true\n    other0:\n      dhcp4: true\n"
+    ring.node("spark1", f"printf '{text}' > /etc/netplan/60-mine.yaml; chmod 600 /etc/netplan/60-mine.yaml")
+    try:
+        refused = ring.play()
+        assert refused.rc != 0
+        assert refused.said(
+            "Nothing was changed.", "/etc/netplan/60-mine.yaml:5 defines enp1s0f0np0", "fabric_take_over"
+        )
+        taken = ring.play("-e", "fabric_take_over=true")
+        assert taken.rc == 0, taken.text
+        left = ring.node("spark1", "cat /etc/netplan/60-mine.yaml")
+        assert "enp1s0f0np0" not in left
+        assert "other0" in left
+        copy = ring.node("spark1", "cat /var/lib/switchless/backup/*/etc/netplan/60-mine.yaml")
+        assert "enp1s0f0np0" in copy
+        unchanged(ring)
+    finally:
+        ring.node("spark1", "rm -f /etc/netplan/60-mine.yaml")
+
+
+def test_network_of_the_node_that_overlaps_the_fabric(ring: Cluster) -> None:
+    ring.node("spark2", "ip link add e2e0 type bridge && ip address add 198.18.2.77/20 dev e2e0 && ip link set e2e0 up")
+    try:
+        played = ring.play()
+    finally:
+        ring.node("spark2", "ip link delete e2e0")
+    assert played.rc != 0
+    assert played.said("Nothing was changed.", "198.18.0.0/20 of e2e0", "fabric_subnet_pool")
+    unchanged(ring)
+
+
+def test_cable_out_of_a_working_fabric_is_named(ring: Cluster) -> None:
+    before = fabric_addresses(ring)
+    ring.lab("unplug", "4")
+    try:
+        played = ring.play()
+        assert fabric_addresses(ring) == before, "addresses stay while a cable is out"
+    finally:
+        ring.lab("plug", "4")
+    assert played.rc != 0
+    assert played.said("cable 4 (spark4:p1 - spark1:p0) has no link")
+    time.sleep(2)
+    unchanged(ring)
+
+
+def test_far_node_off(ring: Cluster) -> None:
+    ring.lab("poweroff", "spark3")
+    try:
+        played = ring.play("--limit", "spark1,spark2,spark4")
+    finally:
+        ring.lab("poweron", "spark3")
+    assert played.rc != 0
+    assert played.said("cable 2 (spark2:p0 - spark3:p0) has no link", "is spark3 on?")
+
+
+def test_changed_plan_is_applied_and_can_be_changed_back(ring: Cluster) -> None:
+    played = ring.play("-e", "fabric_subnet_pool=198.19.0.0/16")
+    assert played.rc == 0, played.text
+    held = [a for devices in fabric_addresses(ring).values() for addresses in devices.values() for a in addresses]
+    assert len(held) == 16
+    assert all(address.startswith("198.19.") for address in held)
+    assert ring.play().rc == 0
+    unchanged(ring)
