@@ -15,7 +15,8 @@ unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE ANSIBLE_COLLECTIONS_PATH 
 
 PYTEST := pytest -o junit_family=xunit2 --junitxml=.cache/results
 COLLECTION := .collections/ansible_collections/switchless/spark
-LAB := .venv/bin/python lab/spark-lab
+# SPARK_LAB names another lab than `spark`, here and in inventories/lab: two checkouts may run theirs side by side.
+LAB := .venv/bin/python lab/spark-lab $(if $(SPARK_LAB),--name $(SPARK_LAB))
 
 .PHONY: help
 help: ## this list
