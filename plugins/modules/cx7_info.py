@@ -197,46 +197,117 @@ cx7:
         lldp:
           description: Neighbour that lldpd heard on this interface.
           type: dict
-          sample:
-            chassis_name: spark2
-            chassis_id: "02:00:00:00:00:02"
-            port_id: "02:00:00:00:00:01"
-            port_description: enp1s0f1np1
-            ttl_seconds: 120
+          contains:
+            chassis_name:
+              description: Name of the other node.
+              type: str
+              sample: spark2
+            chassis_id:
+              description: Identifier of the other node.
+              type: str
+            port_id:
+              description: Identifier of its port, as a rule the MAC address.
+              type: str
+            port_description:
+              description: Description of its port, as a rule the netdev.
+              type: str
+              sample: enp1s0f1np1
+            ttl_seconds:
+              description: How long the announcement holds.
+              type: int
+              sample: 120
         raw:
           description: The text of each file that was read, null for one that could not be read.
           type: dict
     root_ports:
-      description: The two PCIe root ports above the functions.
+      description: The two PCIe root ports above the functions. One at 2.5 GT/s with no function has powered down.
       type: list
       elements: dict
+      contains:
+        root:
+          description: PCIe root.
+          type: str
+          sample: A
+        pci:
+          description: PCI address.
+          type: str
+          sample: "0000:00:00.0"
+        pcie_speed_gts:
+          description: Current PCIe speed in GT/s.
+          type: float
+          sample: 32.0
+        pcie_width:
+          description: Current PCIe width in lanes.
+          type: int
+          sample: 4
+        raw:
+          description: The text of each file that was read.
+          type: dict
     hotplug:
-      description:
-        - The hot-plug driver and the marker file that arms it at boot.
+      description: The driver that takes a NIC without cables off the bus.
       type: dict
-      sample:
-        armed: true
-        marker: /etc/nvidia/cx7-hotplug-enabled
-        driver: true
-        enabled: true
-        powered: true
-        raw: {}
+      contains:
+        armed:
+          description: Whether the marker file is there, which arms hot-plug at boot.
+          type: bool
+        marker:
+          description: Path of the marker file.
+          type: str
+          sample: /etc/nvidia/cx7-hotplug-enabled
+        driver:
+          description: Whether the driver is there.
+          type: bool
+        enabled:
+          description: Whether it is enabled now. Stays so until the next boot when the marker is removed.
+          type: bool
+        powered:
+          description: Whether the NIC has power.
+          type: bool
+        raw:
+          description: The text of each file that was read.
+          type: dict
     events:
-      description:
-        - Lines of this boot's kernel log that concern the NIC, in the order of the log.
-        - RV(cx7.events[].cage) is the number of the module where the line names one, otherwise the PCI function number.
+      description: Lines of this boot's kernel log that concern the NIC, in the order of the log.
       type: list
       elements: dict
-      sample:
-        - kind: module_plugged
-          text: "mlx5_core 0000:01:00.0: Port module event: module 0, Cable plugged"
-          seconds: 1.58
-          stamp:
-          pci: "0000:01:00.0"
-          root: A
-          cage: p0
-          detail: Cable plugged
-          priority: 6
+      contains:
+        kind:
+          description:
+            - What happened, V(probe), V(hotplug_plugin), V(hotplug_removal), V(hotplug_ready), V(hotplug_enabled),
+              V(hotplug_disabled), V(module_plugged), V(module_unplugged), V(module_error), V(module_other), V(link_up),
+              V(link_down), V(high_temperature), V(eswitch_cleanup), V(slot_reset), V(retraining_failed), V(aer_fatal),
+              V(aer_uncorrectable), V(aer_correctable), or V(other) for a warning that no rule knows.
+          type: str
+          sample: module_plugged
+        text:
+          description: The line without its prefix.
+          type: str
+          sample: "mlx5_core 0000:01:00.0: Port module event: module 0, Cable plugged"
+        seconds:
+          description: When, in seconds since what RV(cx7.log_clock) says.
+          type: float
+          sample: 3605.2
+        stamp:
+          description: When, as the log writes it, where it has dates.
+          type: str
+        pci:
+          description: PCI address that the line names.
+          type: str
+        root:
+          description: PCIe root of that address.
+          type: str
+        cage:
+          description: Cage by module number where the line names one, otherwise by PCI function.
+          type: str
+          sample: p0
+        detail:
+          description: What the line says beyond its kind.
+          type: str
+          sample: Cable plugged
+        priority:
+          description: Syslog level, where the log has it.
+          type: int
+          sample: 6
     events_omitted:
       description: How many events were left out between the first and the last 20 of one kind on one function.
       type: int
@@ -246,21 +317,57 @@ cx7:
         - V(insufficient) with 27 W is printed by healthy Sparks on every boot.
       type: list
       elements: dict
-      sample:
-        - status: insufficient
-          text: >-
+      contains:
+        status:
+          description: V(not_advertised), V(sufficient) or V(insufficient).
+          type: str
+          sample: insufficient
+        text:
+          description: The line without its prefix.
+          type: str
+          sample: >-
             mlx5_core 0000:01:00.0: mlx5_pcie_event:326:(pid 12): Detected insufficient power on the PCIe slot (27W).
-          watts: 27
-          seconds: 1.533198
-          stamp:
-          pci: "0000:01:00.0"
-          root: A
-          cage: p0
-          pid: 12
+        watts:
+          description: Power in W.
+          type: int
+          sample: 27
+        seconds:
+          description: When, in seconds since what RV(cx7.log_clock) says.
+          type: float
+          sample: 3605.2
+        stamp:
+          description: When, as the log writes it, where it has dates.
+          type: str
+        pci:
+          description: PCI address that the line names.
+          type: str
+        root:
+          description: PCIe root of that address.
+          type: str
+        cage:
+          description: Cage by PCI function.
+          type: str
+        pid:
+          description: Process of the driver that printed it. At boot it is a small number.
+          type: int
+          sample: 12
     slot_power_register:
       description: The register MPEIN of each function when O(read_slot_power_register=true) and it was not refused.
       type: list
       elements: dict
+      contains:
+        pci:
+          description: PCI address.
+          type: str
+        status:
+          description: V(not_advertised), V(sufficient) or V(insufficient).
+          type: str
+        watts:
+          description: Power in W. Null when the NIC does not know it.
+          type: int
+        raw:
+          description: What the tool printed.
+          type: str
     log_complete:
       description: Whether the log reaches back to the boot. If not, what is missing from it proves nothing.
       type: bool

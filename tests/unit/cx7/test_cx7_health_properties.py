@@ -187,7 +187,7 @@ class Maker:
 
 
 makers = st.builds(Maker, st.integers(0, 2**64))
-often = settings(max_examples=600, deadline=None)
+often = settings(max_examples=300, deadline=None)
 
 
 @often

@@ -6,14 +6,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.testing import patch_module_args
 
+from ansible_collections.switchless.spark.plugins.module_utils._cx7 import health, kernel_log, model
 from ansible_collections.switchless.spark.plugins.module_utils._node.runner import (
     CommandError,
     ModuleRunner,
@@ -160,21 +164,21 @@ def test_health_of_what_info_returned(info: Run, capsys: pytest.CaptureFixture[s
         ],
     )
     assert result["changed"] is False
-    health = result["health"]
-    assert (health["verdict"], health["reboot"], health["reboot_codes"]) == ("needs_reboot", True, ["throttled"])
-    assert health["cages"] == [{"cage": "p0", "verdict": "needs_reboot"}, {"cage": "p1", "verdict": "no_cable"}]
-    assert health["nothing_wrong"] is False
-    assert health["summary"] == [
+    judged = result["health"]
+    assert (judged["verdict"], judged["reboot"], judged["reboot_codes"]) == ("needs_reboot", True, ["throttled"])
+    assert judged["cages"] == [{"cage": "p0", "verdict": "needs_reboot"}, {"cage": "p1", "verdict": "no_cable"}]
+    assert judged["nothing_wrong"] is False
+    assert judged["summary"] == [
         "p0 A: ok",
         (
             "p0 B: needs_reboot: cage p0, root B sends 13.23 Gb/s: the cap after a hot-plug; "
             "cage p0, root B receives 13.23 Gb/s: the cap after a hot-plug"
         ),
     ]
-    assert health["functions"][1]["reasons"][0]["evidence"] == ["out: 13.23 Gb/s by RDMA"]
-    assert health["remedy"][0].startswith("Reboot all nodes")
+    assert judged["functions"][1]["reasons"][0]["evidence"] == ["out: 13.23 Gb/s by RDMA"]
+    assert judged["remedy"][0].startswith("Reboot all nodes")
     # NetworkManager runs and does not know this one
-    assert [r["code"] for r in health["functions"][1]["reasons"]] == ["throttled", "throttled", "networkmanager"]
+    assert [r["code"] for r in judged["functions"][1]["reasons"]] == ["throttled", "throttled", "networkmanager"]
 
 
 @pytest.mark.parametrize(("state", "verdict"), [("connected", "misconfigured"), ("unmanaged", "unknown")])
@@ -230,6 +234,39 @@ def test_health_refuses(info: Run, capsys: pytest.CaptureFixture[str], args: dic
     result = result_of(cx7_health.main, capsys, **args)
     assert result["failed"] is True
     assert said in result["msg"]
+
+
+# What the documentation promises
+
+
+@pytest.mark.parametrize(
+    ("module", "keys", "record"),
+    [
+        (cx7_info, ("cx7",), model.Cx7),
+        (cx7_info, ("cx7", "functions"), model.Function),
+        (cx7_info, ("cx7", "functions", "lldp"), model.Neighbour),
+        (cx7_info, ("cx7", "root_ports"), model.RootPort),
+        (cx7_info, ("cx7", "hotplug"), model.Hotplug),
+        (cx7_info, ("cx7", "events"), model.Event),
+        (cx7_info, ("cx7", "slot_power"), model.SlotPower),
+        (cx7_info, ("cx7", "slot_power_register"), model.SlotPowerRegister),
+        (cx7_health, ("health",), health.Health),
+        (cx7_health, ("health", "functions"), health.PortHealth),
+        (cx7_health, ("health", "functions", "reasons"), health.Reason),
+    ],
+)
+def test_documented_keys_are_those_returned(module: Any, keys: tuple[str, ...], record: Any) -> None:
+    described = {"contains": yaml.safe_load(module.RETURN)}
+    for key in keys:
+        described = described["contains"][key]
+    assert set(described["contains"]) == {item.name for item in fields(record)}
+
+
+def test_documented_kinds_are_those_told() -> None:
+    kinds = {kind for kind, _rule in kernel_log._RULES}
+    kinds |= {"module_plugged", "module_unplugged", "module_error", "module_other", "other"}
+    text = " ".join(yaml.safe_load(cx7_info.RETURN)["cx7"]["contains"]["events"]["contains"]["kind"]["description"])
+    assert set(re.findall(r"V\((\w+)\)", text)) == kinds
 
 
 # The runner
