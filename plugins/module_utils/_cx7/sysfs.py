@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
+
+MAX_BYTES = 65536  # sysfs gives at most one page
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +23,17 @@ class Tree:
 
     def read(self, *parts: str) -> str | None:
         """The text without surrounding white space; None when it cannot be read (ENOENT, EINVAL, ENODEV, …)."""
+        # Three system calls a file instead of eight: a NIC's GID tables alone are a thousand files.
         try:
-            return self.path(*parts).read_text(encoding="utf-8", errors="replace").strip()
+            file = os.open("/".join((self.root, *parts)), os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             return None
+        try:
+            return os.read(file, MAX_BYTES).decode("utf-8", "replace").strip()
+        except OSError:
+            return None
+        finally:
+            os.close(file)
 
     def names(self, *parts: str) -> list[str]:
         """Sorted names in a folder; none when it is not there."""
