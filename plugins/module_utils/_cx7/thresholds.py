@@ -18,8 +18,8 @@ BANDWIDTH_DEGRADED_GBPS = 50.0
 THROTTLED_GBPS = (8.0, 25.0)
 THROTTLED_TOGETHER_GBPS = (11.0, 15.0)  # both roots of a cage at the same time share the cap: 6.67 + 6.67
 
-# A healthy link has 0 downs since boot, a reboot of the other node makes one.
-FLAP_DOWNS = 5
+# A healthy link has 0 downs since boot, each reboot of the other node makes one to three.
+FLAP_DOWNS = 10
 FLAP_DOWNS_PER_DAY = 2.0
 SECONDS_PER_DAY = 86400.0
 

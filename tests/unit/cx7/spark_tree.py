@@ -70,7 +70,8 @@ def rdma_port_files(*, linked: bool) -> dict[str, str | None]:
 def write(path: Path, text: str | None) -> None:
     if text == MISSING:
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.parent.exists():
+        path.parent.mkdir(parents=True)
     if text is UNREADABLE:
         path.mkdir()  # reading a folder is an error, also for root
     else:

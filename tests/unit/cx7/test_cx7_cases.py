@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,19 +23,23 @@ from tests.unit.cx7.spark_tree import PORTS, Script
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What each case shows, read once."""
-    without_gids = {port: {} for port in PORTS}
-    return {case.id: read(case, without_gids, tmp_path_factory.mktemp("case")) for case in CASES}
+    """What each case shows, read once; nodes that show the same are built once."""
+    built: dict[str, Path] = {}
+    without_gids: dict[str, dict[int, Any]] = {port: {} for port in PORTS}
+    for case in CASES:
+        if repr(case.shown) not in built:
+            built[repr(case.shown)] = tmp_path_factory.mktemp("node")
+            replace(case.shown, gids=without_gids).build(built[repr(case.shown)])
+    return {case.id: read(case.log, built[repr(case.shown)]) for case in CASES}
 
 
-def read(case: Case, gids: Mapping[str, Any], root: Path) -> Any:
-    replace(case.shown, gids=gids).build(root)
+def read(log: str, root: Path) -> Any:
     sources = Sources(
         sys=Tree(str(root / "sys")),
         proc=Tree(str(root / "proc")),
         host=Tree(str(root)),
         runner=Script(),
-        kernel_log=case.log,
+        kernel_log=log,
     )
     return json.loads(json.dumps(look(sources).as_dict()))
 

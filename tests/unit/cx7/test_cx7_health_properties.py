@@ -165,8 +165,10 @@ class Maker:
         kept = []
         for function in cx7.functions:
             if not self.rarely():
-                lost = self.some(sorted(HEALTHY), 3) if self.random.random() < 0.5 else []
-                kept.append(replace(function, **dict.fromkeys(lost)))
+                lost: dict[str, Any] = dict.fromkeys(
+                    self.some(sorted(HEALTHY), 3) if self.random.random() < 0.5 else []
+                )
+                kept.append(replace(function, **lost))
         rows = {}
         for key, row in scene.rows.items():
             if not self.rarely():
