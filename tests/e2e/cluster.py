@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,8 +75,6 @@ class Cluster:
     @property
     def names(self) -> list[str]:
         """Names of the nodes, from the wiring."""
-        import tomllib
-
         names: list[str] = tomllib.loads(self.wiring.read_text())["nodes"]
         return names
 

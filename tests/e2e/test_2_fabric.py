@@ -112,7 +112,8 @@ def test_nftables_restart_does_not_lose_the_relay(ring: Cluster) -> None:
 
 
 def test_foreign_netplan_file_is_named_and_taken_over_only_when_told_to(ring: Cluster) -> None:
-    text = "network:\n  version: 2\n  ethernets:\n    # keep me\n    enp1s0f0np0:\n      dhcp4: true\n    other0:\n      dhcp4: true\n"
+    text = "network:\n  version: 2\n  ethernets:\n    # keep me\n    enp1s0f0np0:\n      dhcp4: true\n"
+    text += "    other0:\n      dhcp4: true\n"
     ring.node("spark1", f"printf '{text}' > /etc/netplan/60-mine.yaml; chmod 600 /etc/netplan/60-mine.yaml")
     try:
         refused = ring.play()

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Post-checks of a running cluster, from outside: pytest tests/testinfra --inventory inventories/mine.
 
-The inventory is read by Ansible itself, so that templates, group variables and vaults mean what they mean to the roles. The nodes are then
-asked over plain ssh.
+The inventory is read by Ansible itself, so that templates, group variables and vaults mean what they mean to the roles.
+The nodes are then asked over plain ssh.
 """
 
 from __future__ import annotations

@@ -26,7 +26,8 @@ def links(host: Host) -> dict[str, Any]:
 def netdevs(host: Host) -> dict[str, str]:
     """Give the devices of the ConnectX-7 by the PCI address of their function."""
     listing = host.check_output(
-        "for d in /sys/class/net/*/device; do echo $(basename $(readlink -f $d)) $(cat $d/vendor) $(basename $(dirname $d)); done"
+        "for d in /sys/class/net/*/device; do "
+        "echo $(basename $(readlink -f $d)) $(cat $d/vendor) $(basename $(dirname $d)); done"
     )
     rows = (line.split() for line in listing.splitlines())
     return {row[0]: row[2] for row in rows if len(row) == 3 and row[1] == "0x15b3"}
