@@ -59,27 +59,27 @@ class Cgroup:
             return "populated 1" in (self.path / "cgroup.events").read_text()
         return False
 
-    def kill(self) -> None:
-        """SIGKILL everything in it and below, and wait until it is gone."""
+    def end(self) -> None:
+        """SIGKILL everything in it and below, wait until it is gone, and remove it.
+
+        A cgroup that was killed is never used again: Linux 6.15 and newer kill what is cloned from such a cgroup into a
+        new one below it, which is how systemd starts services.
+        """
         with suppress(FileNotFoundError):
             (self.path / "cgroup.kill").write_text("1")
             if not wait_for(lambda: not self.populated(), 10):
                 raise LabError(f"processes in cgroup {self.path} do not die")
+        if not wait_for(self._remove, 5):
+            raise LabError(f"cgroup {self.path} cannot be removed")
 
-    def remove(self) -> None:
-        if not self.path.is_dir():
-            return
+    def _remove(self) -> bool:
         for folder, _, _ in os.walk(self.path, topdown=False):
-            wait_for(lambda path=folder: _rmdir(path), 2)  # type: ignore[misc]
-        with suppress(OSError):
-            (hierarchy() / TOP).rmdir()
+            with suppress(OSError):
+                Path(folder).rmdir()
+        return not self.path.exists()
 
 
-def _rmdir(path: str) -> bool:
-    try:
-        Path(path).rmdir()
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-    return True
+def remove_top() -> None:
+    """Remove the parent of all labs' cgroups if this was the last."""
+    with suppress(OSError):
+        (hierarchy() / TOP).rmdir()

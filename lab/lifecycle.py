@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab import disk, host, netns, power, rootfs, sshkeys
-from lab.cgroup import TOP, Cgroup
+from lab.cgroup import TOP, Cgroup, remove_top
 from lab.common import LabError, command_env, locked, read_json, run, say, wait_for, write_atomic
 from lab.procs import Process
 from lab.site import CHECKOUT, REGISTER, STORE, Site, give
@@ -93,18 +93,13 @@ def claim(site: Site) -> None:
                 f"run `lab/spark-lab --name {site.name} down` there, or give this one another --name"
             )
     elif isinstance(data, dict) and data.get("id") != site.id:
-        _sweep(Cgroup(f"{TOP}/{site.name}-{data.get('id')}"))  # this checkout's .lab was removed under a running lab
+        Cgroup(f"{TOP}/{site.name}-{data.get('id')}").end()  # this checkout's .lab was removed under a running lab
     elif data is None and netns.names(site.prefix) and not site.cgroup().exists():
         say(f"removing network namespaces that a lab {site.name} left behind")
         for name in netns.names(site.prefix):
             netns.delete(name)
     REGISTER.mkdir(exist_ok=True)
     write_atomic(site.claim_file, json.dumps({"checkout": str(CHECKOUT), "id": site.id}) + "\n")
-
-
-def _sweep(group: Cgroup) -> None:
-    group.kill()
-    group.remove()
 
 
 def _adopt_wiring(site: Site, wiring: Wiring) -> None:
@@ -190,7 +185,7 @@ def spawn(site: Site, name: str, module: str, *arguments: str) -> None:
 
 
 def start_node(site: Site, node: str) -> None:
-    site.node_cgroup(node).kill()
+    site.node_cgroup(node).end()
     spawn(site, node, "lab.power", node)
 
 
@@ -256,10 +251,9 @@ def power_off(site: Site, node: str) -> None:
 def power_cut(site: Site, node: str) -> None:
     """Everything in the node is dead at once; nothing is written or said any more."""
     supervisor = power.supervisor(site, node)
-    site.node_cgroup(node).kill()
+    site.node_cgroup(node).end()
     if supervisor is not None and not wait_for(lambda: not supervisor.alive(), 10):
         supervisor.signal(signal.SIGKILL)
-    site.node_cgroup(node).remove()
 
 
 def power_on(site: Site, node: str) -> None:
@@ -282,10 +276,10 @@ def _stop(site: Site) -> None:
             _each(running, lambda node: power_off(site, node))
     group = site.cgroup()
     if group.exists():
-        group.kill()
+        group.end()
     for name in netns.names(site.prefix):
         netns.delete(name)
-    group.remove()
+    remove_top()
     shutil.rmtree(site.run, ignore_errors=True)
     site.claim_file.unlink(missing_ok=True)
     with suppress(OSError):

@@ -84,7 +84,7 @@ class Power:
         _, status = os.waitpid(self.pid, 0)
         self.pid = 0
         # nspawn killed alone leaves the node's systemd running; so does a crash of nspawn
-        self.site.node_cgroup(self.node).kill()
+        self.site.node_cgroup(self.node).end()
         self.site.process_file(f"{self.node}.{MACHINE}").unlink(missing_ok=True)
         return os.waitstatus_to_exitcode(status)
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Keeps what /sys shows of each ConnectX-7 port in step with its netdev: speed, RDMA state, rate, GIDs.
 
-Waits for link and address events; on SIGHUP (systemctl reload spark-ports) it reads board.json and overrides.json again.
+Waits for link and address events; on SIGHUP (systemctl reload spark-ports) it reads its files again.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def link_local(mac: str) -> str:
     parts = bytearray.fromhex(mac.replace(":", ""))
     parts[0] ^= 2
     interface = bytes(parts[:3]) + b"\xff\xfe" + bytes(parts[3:])
-    return ipaddress.IPv6Address(b"\xfe\x80" + bytes(6) + interface).exploded
+    return (b"\xfe\x80" + bytes(6) + interface).hex(":", 2)
 
 
 def gid_table(mac: str, addresses: list[str]) -> list[str]:
     """Each GID twice, as RoCE v1 and as RoCE v2: the default one, then one for each IPv4 address."""
-    mapped = [ipaddress.IPv6Address(f"::ffff:{address}").exploded for address in addresses]
+    mapped = [ipaddress.IPv6Address(f"::ffff:{address}").packed.hex(":", 2) for address in addresses]
     return [gid for gid in [link_local(mac), *mapped] for _ in range(2)][:GID_TABLE]
 
 
