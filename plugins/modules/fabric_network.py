@@ -202,7 +202,6 @@ PROC_SYS = pathlib.Path("/proc/sys")
 SYS_NET = pathlib.Path("/sys/class/net")
 NETPLAN = ("/etc/netplan", "/run/netplan")
 SETTLE_SECONDS = 15  # networkd configures a port within a second or two; a loaded node takes longer
-UNMANAGED = frozenset({"unmanaged", "unavailable"})
 
 
 def read_sysctl(key: str) -> str | None:
@@ -234,10 +233,10 @@ class Node:
         )
 
     def managed(self) -> frozenset[str]:
-        """Devices that NetworkManager holds; none when it does not run."""
+        """Devices that NetworkManager holds, those without a carrier ("unavailable") too; none when it does not run."""
         result = self.runner.run(["nmcli", "-t", "-f", "DEVICE,STATE", "device"])
         pairs = (line.rsplit(":", 1) for line in result.stdout.splitlines() if ":" in line)
-        return frozenset(name for name, state in pairs if state not in UNMANAGED) if result.rc == 0 else frozenset()
+        return frozenset(name for name, state in pairs if state != "unmanaged") if result.rc == 0 else frozenset()
 
     def relay(self) -> str:
         """What the relay check complains of; empty when all is there."""

@@ -399,10 +399,25 @@ def test_a_roll_back_that_fails_says_what(bench: Bench) -> None:
             lambda node: (node.root / "proc/net/ipv4/conf" / PORTS[0] / "rp_filter").write_text("1\n"),
             [f"{KEY} is 1, not 2"],
         ),
+        (
+            lambda node: node.answers.update(
+                {"nmcli -t": Result(0, f"{PORTS[0]}:unmanaged\n{PORTS[1]}:unavailable\n")}
+            ),
+            [f"{PORTS[1]} is held by NetworkManager"],
+        ),
         (lambda node: node.answers.update({"nmcli": Result(127, "", "nmcli: not installed")}), []),
         (lambda node: node.answers.update({"nmcli": Result(8, "", "Error: NetworkManager is not running.")}), []),
     ],
-    ids=["relay", "unit", "NetworkManager", "MTU", "sysctl", "no NetworkManager", "NetworkManager does not run"],
+    ids=[
+        "relay",
+        "unit",
+        "NetworkManager",
+        "MTU",
+        "sysctl",
+        "held without a carrier",
+        "no NetworkManager",
+        "NetworkManager does not run",
+    ],
 )
 def test_what_drifted(change_node: Callable[[FakeNode], object], expected: list[str], bench: Bench) -> None:
     bench.node.settled()
