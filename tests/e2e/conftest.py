@@ -15,9 +15,11 @@ from tests.e2e.cluster import Cluster
 def _fresh(name: str, wiring: str, inventory: str) -> Iterator[Cluster]:
     cluster = Cluster(name, wiring, inventory)
     cluster.lab("destroy")
-    cluster.lab("up")
-    yield cluster
-    cluster.lab("destroy")
+    try:
+        cluster.lab("up")
+        yield cluster
+    finally:
+        cluster.lab("destroy")
 
 
 @pytest.fixture(scope="session")
