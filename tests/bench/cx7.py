@@ -37,7 +37,7 @@ GOAL_SECONDS = 0.3
 
 def timed(name: str, runs: int, work: Callable[[], object]) -> None:
     took = []
-    for _ in range(runs):
+    for _run in range(runs):
         start = time.perf_counter()
         work()
         took.append(time.perf_counter() - start)

@@ -85,8 +85,8 @@ def _when(stamp: str) -> datetime | None:
     for attempt, form in (
         (text, "%a %b %d %H:%M:%S %Y"),
         (f"{text} {YEAR}", "%a %b %d %H:%M:%S %Y"),
-        (f"{text.split('.')[0]} {YEAR}", "%b %d %H:%M:%S %Y"),
-        (f"{YEAR}-01-01 {text.split('.')[0]}", "%Y-%m-%d %H:%M:%S"),
+        (f"{text.split('.', maxsplit=1)[0]} {YEAR}", "%b %d %H:%M:%S %Y"),
+        (f"{YEAR}-01-01 {text.split('.', maxsplit=1)[0]}", "%Y-%m-%d %H:%M:%S"),
     ):
         try:
             return datetime.strptime(attempt, form).replace(tzinfo=UTC)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, TypeVar
 
 from .model import PORTS, SCHEMA, Cx7, Event, Function, Gid, Hotplug, Neighbour, RootPort, SlotPower, SlotPowerRegister
 from .thresholds import LINK_GBPS
 
+T = TypeVar("T")  # ansible-test's pylint does not take the syntax of Python 3.12
 DIRECTIONS = ("out", "in")
 METHODS = ("rdma", "tcp")
 
@@ -57,7 +58,7 @@ def _sequence(data: object, where: str) -> Sequence[Any]:
     return data
 
 
-def _record[T](cls: type[T], data: object, where: str, **converted: object) -> T:
+def _record(cls: type[T], data: object, where: str, **converted: object) -> T:  # noqa: UP047
     """The known keys of a mapping; unknown ones are left out, so that a newer cx7_info can add some."""
     mapping = _mapping(data, where)
     known = {item.name for item in fields(cls)}  # type: ignore[arg-type]
@@ -67,7 +68,7 @@ def _record[T](cls: type[T], data: object, where: str, **converted: object) -> T
         raise InputError(f"{where} is not what cx7_info returns: {error}") from error
 
 
-def _records[T](cls: type[T], data: object, where: str) -> tuple[T, ...]:
+def _records(cls: type[T], data: object, where: str) -> tuple[T, ...]:  # noqa: UP047
     return tuple(_record(cls, item, f"{where}[{index}]") for index, item in enumerate(_sequence(data, where)))
 
 
