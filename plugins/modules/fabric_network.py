@@ -273,7 +273,10 @@ class Node:
         for path in sorted(str(path) for folder in NETPLAN for path in pathlib.Path(folder).glob("*.yaml")):
             if path in own:
                 continue
-            text = pathlib.Path(path).read_text(encoding="utf-8")
+            try:
+                text = pathlib.Path(path).read_text(encoding="utf-8")
+            except UnicodeDecodeError as exc:
+                raise netplan.NetplanSyntaxError(f"{path} is not UTF-8: {exc}") from exc
             definitions = netplan.definitions(path, text, ports, others)
             if definitions:
                 found[path] = (text, definitions)

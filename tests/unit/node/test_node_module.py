@@ -281,6 +281,12 @@ def test_a_netplan_file_that_is_not_yaml(bench: Bench) -> None:
     assert result["msg"].startswith(f"{bench.node.netplan}/50-broken.yaml is not valid YAML: ")
 
 
+def test_a_netplan_file_that_is_not_text(bench: Bench) -> None:
+    (bench.node.netplan / "50-broken.yaml").write_bytes(b"# R\xe4um\nnetwork: {}\n")
+    result = bench.run(check=True)
+    assert result["msg"].startswith(f"{bench.node.netplan}/50-broken.yaml is not UTF-8: ")
+
+
 def test_taking_over(bench: Bench) -> None:
     netplan(FOREIGN)(bench)
     netplan(f"network:\n  ethernets:\n    {PORTS[1]}: {{}}\n", "41-more.yaml")(bench)
