@@ -18,7 +18,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.switchless.spark.plugins.module_utils._cx7.health import OK, SEVERITY, Health, judge
+from ansible_collections.switchless.spark.plugins.module_utils._cx7.health import Health, judge
 from ansible_collections.switchless.spark.plugins.module_utils._cx7.load import Expected, Measured
 from ansible_collections.switchless.spark.plugins.module_utils._cx7.model import (
     PORTS,
@@ -28,6 +28,7 @@ from ansible_collections.switchless.spark.plugins.module_utils._cx7.model import
     Hotplug,
     SlotPower,
 )
+from ansible_collections.switchless.spark.plugins.module_utils._cx7.verdicts import OK, SEVERITY
 
 DOMAIN = {"A": "0000", "B": "0002"}
 HEALTHY: dict[str, Any] = {

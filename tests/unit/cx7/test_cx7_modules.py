@@ -17,7 +17,7 @@ import yaml
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.testing import patch_module_args
 
-from ansible_collections.switchless.spark.plugins.module_utils._cx7 import health, kernel_log, model
+from ansible_collections.switchless.spark.plugins.module_utils._cx7 import health, kernel_log, model, verdicts
 from ansible_collections.switchless.spark.plugins.module_utils._node.runner import (
     CommandError,
     ModuleRunner,
@@ -252,7 +252,7 @@ def test_health_refuses(info: Run, capsys: pytest.CaptureFixture[str], args: dic
         (cx7_info, ("cx7", "slot_power_register"), model.SlotPowerRegister),
         (cx7_health, ("health",), health.Health),
         (cx7_health, ("health", "functions"), health.PortHealth),
-        (cx7_health, ("health", "functions", "reasons"), health.Reason),
+        (cx7_health, ("health", "functions", "reasons"), verdicts.Reason),
     ],
 )
 def test_documented_keys_are_those_returned(module: Any, keys: tuple[str, ...], record: Any) -> None:
