@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from lab.cgroup import hierarchy
-from lab.common import LabError, command_env
+from lab.common import LabError, command_env, say
 
 # command that must be there -> Debian and Ubuntu package that has it
 NEEDED = {
@@ -29,6 +29,7 @@ NEEDED = {
     "gpgv": "gpgv",
 }
 EXTRA = ("ca-certificates", "debian-archive-keyring")
+INOTIFY = 2048
 NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "time", "uts")
 
 
@@ -54,6 +55,18 @@ def check() -> None:
         problems.append(str(error))
     if problems:
         raise LabError("this machine cannot run the lab yet:\n  " + "\n  ".join(problems))
+
+
+def raise_limits() -> None:
+    """All nodes share the machine's inotify instances: the kernel's default of 128 is enough for about six nodes."""
+    path = Path("/proc/sys/fs/inotify/max_user_instances")
+    present = int(path.read_text())
+    if present < INOTIFY:
+        say(f"raising fs.inotify.max_user_instances of this machine from {present} to {INOTIFY} (until its next boot)")
+        try:
+            path.write_text(str(INOTIFY))
+        except OSError as error:
+            say(f"could not: {error.strerror}; more than about six nodes will not start")
 
 
 def become_root() -> None:

@@ -57,6 +57,7 @@ def up(site: Site, wiring: Wiring) -> None:
         _network(site)
         _services(site)
         missing = [node for node in wiring.nodes if power.supervisor(site, node) is None]
+        host.raise_limits()
         if missing:
             say(f"switching on {', '.join(missing)}")
         for node in missing:

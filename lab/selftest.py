@@ -105,7 +105,8 @@ def test_networkmanager_holds_the_ports() -> None:
     table = sh(ONE, "nmcli -t -f DEVICE,STATE device")
     for function in FUNCTIONS:
         want(f"{function.netdev}:connect" in table, f"NetworkManager does not hold {function.netdev}:\n{table}")
-    want(sh(ONE, "systemctl is-system-running") == "running", "the node is degraded")
+    want(sh(ONE, "systemctl is-system-running --wait") == "running", "the node is degraded")
+    want("ordering cycle" not in (SITE.logs / f"{ONE}.log").read_text(errors="replace"), "systemd had to drop a unit")
 
 
 def test_login() -> None:
@@ -264,7 +265,7 @@ def leftovers(site: Site) -> list[str]:
     for path in Path("/proc").glob("[0-9]*"):
         try:
             text = (path / "cgroup").read_text()
-            inside = f"spark-lab/{site.name}-" in text or str(site.folder) in (path / "cmdline").read_text()
+            inside = f"spark-lab/{site.name}-" in text or f"{site.folder}/" in (path / "cmdline").read_text()
         except OSError:
             continue
         if inside and Process.of(int(path.name)):
