@@ -342,7 +342,7 @@ def parsed(text: str | None) -> dict[tuple[str, str], Any]:
     }
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(NETWORKS, st.booleans(), st.integers(2, 6), st.data())
 def test_cutting_changes_no_other_definition(network: Any, sort: bool, indent: int, data: st.DataObject) -> None:
     text = yaml.safe_dump(
