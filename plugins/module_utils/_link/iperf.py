@@ -54,7 +54,7 @@ def parse(rc: int, stdout: str, stderr: str, seconds: int) -> Reading:
     if error:
         words = " ".join(str(error).split())
         if rc in TIMED_OUT and not _mapping(data, "start").get("connected"):
-            words = f"no client came ({words})"
+            words = f"{SILENT} ({words})"
         return Reading(None, words, met=not _not_met(words))
     received = _mapping(_mapping(data, "end"), "sum_received")
     bits, lasted = positive(received.get("bits_per_second")), positive(received.get("seconds"))
@@ -62,7 +62,7 @@ def parse(rc: int, stdout: str, stderr: str, seconds: int) -> Reading:
         return Reading(None, f"the JSON has no end.sum_received, {ended(rc)}")
     if lasted < seconds * SHORTEST:
         return Reading(None, f"it lasted {lasted:.1f} s instead of {seconds} s")
-    return Reading(bits / 1e9)
+    return Reading(round(bits / 1e9, 3))
 
 
 def _mapping(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:

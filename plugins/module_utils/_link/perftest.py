@@ -67,6 +67,7 @@ def parse(rc: int, stdout: str, stderr: str) -> Reading:
 def _row(cells: list[str]) -> Reading:
     try:
         size, average = int(cells[0]), positive(float(cells[AVERAGE]))
+        float(cells[AVERAGE + 1])  # a row that was cut off has no message rate
     except (ValueError, IndexError):
         return Reading(None, f"not a row of figures: {' '.join(cells)}")
     if size != MESSAGE_BYTES or average is None:
