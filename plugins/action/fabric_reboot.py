@@ -39,6 +39,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "ready_timeout": {"type": "int", "default": 300},
     "reboot_timeout": {"type": "int", "default": 900},
     "link_timeout": {"type": "int", "default": 180},
+    "require_nic": {"type": "bool", "default": True},
 }
 
 
@@ -101,7 +102,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
 
     @staticmethod
     def _failure(what: str, problems: list[str]) -> dict[str, Any]:
-        return {"failed": True, "msg": f"{what}. {'. '.join(problems)}."}
+        return {"failed": True, "msg": f"{what}: {'. '.join(problems)}."}
 
     # --- on the node ---
 
@@ -225,7 +226,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         not_started = f"{', '.join(facts.stopped)} of {self._host} was not started again"
         if bad:
             what = f"After the reboot something is missing within {self._options['link_timeout']} s"
-            return result | self._failure(what, [_words(bad), *([not_started] if facts.stopped else [])])
+            failure = self._failure(what, [_words(bad), *([not_started] if facts.stopped else [])])
+            return result | failure | {"failed": self._options["require_nic"] or bool(absent)}
         try:
             self._start(facts.stopped)
         except AnsibleError as error:

@@ -105,6 +105,11 @@ options:
       - How long to wait for the NIC and its links after that, in seconds.
     type: int
     default: 180
+  require_nic:
+    description:
+      - Whether to fail when the NIC of a node is not back by then. If not, RV(nic_back) and RV(missing) tell.
+    type: bool
+    default: true
 seealso:
   - module: switchless.spark.boot_info
   - module: switchless.spark.reboot_memory

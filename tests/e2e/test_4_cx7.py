@@ -1,0 +1,206 @@
+# Copyright: (c) 2026, The switchless.spark founders
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The NIC of every node judged, and the reboot of all nodes: when it helps, once, and never without being told or alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.e2e.cluster import Cluster, Played
+
+NOT_ADVERTISED = (
+    "mlx5_core 0000:01:00.0: mlx5_pcie_event:322:(pid 3202): PCIe slot power capability was not advertised."
+)
+PLUGIN = "cx7-pcie-hotplug MTKP0001:00: Cable plugin"
+MEMORY = "/var/lib/switchless/cx7/reboots.json"
+STUCK = "/etc/systemd/system/e2e-stuck.service"
+# Says the same lines again at every boot, as a node does whose slot keeps the cap.
+STUCK_UNIT = f"""[Unit]
+After=spark-kernel-log.service
+Before=ssh.service
+[Service]
+Type=oneshot
+ExecStart=/usr/bin/python3 /usr/local/lib/spark-lab/kernel_log.py say 4 "{NOT_ADVERTISED}"
+ExecStart=/usr/bin/python3 /usr/local/lib/spark-lab/kernel_log.py say 6 "{PLUGIN}"
+[Install]
+WantedBy=multi-user.target
+"""
+SERVER = "/etc/systemd/system/vllm@.service"
+SERVER_UNIT = "[Service]\nExecStart=/usr/bin/sleep infinity\n"
+HARD_SECONDS = 300
+
+
+def boots(ring: Cluster) -> dict[str, str]:
+    """Give the boot id of every node."""
+    return {node: said.strip() for node, said in ring.nodes("cat /proc/sys/kernel/random/boot_id").items()}
+
+
+def memory(ring: Cluster, node: str) -> list[dict[str, Any]]:
+    """Give what a node remembers of its automatic reboots."""
+    text = ring.node(node, f"cat {MEMORY} 2>/dev/null || true")
+    reboots: list[dict[str, Any]] = json.loads(text)["reboots"] if text else []
+    return reboots
+
+
+def cx7(ring: Cluster, *words: str) -> Played:
+    """Run the phase alone."""
+    extra = ("-e", "cx7_reboot_timeout_seconds=120", "-e", "cx7_link_timeout_seconds=60")
+    return ring.play(*extra, *words, playbook="playbooks/cx7.yml", timeout=HARD_SECONDS)
+
+
+def late_cable(ring: Cluster, node: str) -> None:
+    """Let a node's kernel say what it says of a cable that is plugged while the node runs."""
+    ring.lab("kmsg", node, "4", NOT_ADVERTISED)
+    ring.lab("kmsg", node, "6", PLUGIN)
+
+
+def install(ring: Cluster, node: str, path: str, text: str) -> None:
+    """Write a unit."""
+    ring.node(node, f"cat > {path} <<'END'\n{text}END\nsystemctl daemon-reload")
+
+
+@pytest.fixture
+def forgetful(ring: Cluster) -> Iterator[Cluster]:
+    """Give nodes that remember no reboot, before and after."""
+    ring.nodes(f"rm -f {MEMORY}")
+    yield ring
+    ring.nodes(f"rm -f {MEMORY}")
+
+
+def test_healthy_nodes_are_left_alone(forgetful: Cluster) -> None:
+    before = boots(forgetful)
+    played = cx7(forgetful)
+    assert played.rc == 0, played.text
+    assert not any(played.changed.values()), played.text
+    assert played.said("Nothing speaks against 16 ports whose full speed was not measured.")
+    assert boots(forgetful) == before
+
+
+def test_late_cable_is_reported_and_not_touched_without_leave(forgetful: Cluster) -> None:
+    ring, before = forgetful, boots(forgetful)
+    late_cable(ring, "spark2")
+
+    checked = cx7(ring, "--check")
+    assert checked.rc == 0, checked.text
+    assert checked.said("spark2, cage p0, root A (enp1s0f0np0): needs_reboot.", "Would reboot spark2 into")
+    assert all(count == 1 for count in checked.changed.values()), checked.text
+
+    refused = cx7(ring, "-e", "cx7_reboot_ok=false")
+    assert refused.rc != 0
+    assert refused.said("spark2, cage p0, root A (enp1s0f0np0): needs_reboot.", "Would reboot spark1 into")
+    assert refused.said("cx7_reboot_ok is false, so nothing was done")
+
+    limited = cx7(ring, "--limit", "spark2,spark3")
+    assert limited.rc != 0
+    assert limited.said("No node was rebooted", "the play leaves out spark1, spark4", "run it without --limit")
+
+    forked = cx7(ring, "--forks", "3")
+    assert forked.rc != 0
+    assert forked.said("forks is 3, so not all 4 nodes would reboot at once")
+
+    assert boots(ring) == before
+    assert not any(memory(ring, node) for node in ring.names)
+
+
+def test_reboot_that_is_not_neutral_is_refused_for_all(forgetful: Cluster) -> None:
+    ring, before = forgetful, boots(forgetful)
+    late_cable(ring, "spark2")
+    running = ring.node("spark3", "uname -r").strip()
+    install(ring, "spark1", SERVER, SERVER_UNIT)
+    ring.node("spark1", "systemctl start vllm@rank0")
+    ring.node(
+        "spark3",
+        f"for k in {running} 7.0.0-1019-nvidia; do"
+        " mkdir -p /lib/modules/$k; for f in vmlinuz initrd.img; do echo $f > /boot/$f-$k; done; done;"
+        " ln -sf vmlinuz-7.0.0-1019-nvidia /boot/vmlinuz",
+    )
+    try:
+        played = cx7(ring)
+        serving = ring.node("spark1", "systemctl is-active vllm@rank0", check=False)
+    finally:
+        ring.node("spark3", "rm -rf /boot/vmlinuz* /boot/initrd.img* /lib/modules/*")
+        ring.node("spark1", f"systemctl stop vllm@rank0; rm {SERVER}; systemctl daemon-reload")
+    assert played.rc != 0
+    assert played.said(
+        "No node was rebooted: spark3: a reboot is not neutral: /boot/vmlinuz leads to 7.0.0-1019-nvidia",
+        f"expected: the running kernel {running}",
+    )
+    assert serving.strip() == "active", "what was stopped is started again"
+    assert boots(ring) == before
+
+
+def test_late_cable_on_one_node_reboots_all_of_them_once(forgetful: Cluster) -> None:
+    ring, before = forgetful, boots(forgetful)
+    late_cable(ring, "spark2")
+    install(ring, "spark4", SERVER, SERVER_UNIT)
+    ring.node("spark4", "systemctl start vllm@rank3")
+    try:
+        played = cx7(ring)
+        serving = ring.node("spark4", "systemctl is-active vllm@rank3", check=False)
+    finally:
+        ring.node("spark4", f"systemctl stop vllm@rank3; rm -f {SERVER}; systemctl daemon-reload")
+    assert played.rc == 0, played.text
+    after = boots(ring)
+    assert all(after[node] != before[node] for node in ring.names)
+    assert all(count == 1 for count in played.changed.values()), played.text
+    assert serving.strip() == "active", "what served is started again"
+    codes = {node: [reboot["codes"] for reboot in memory(ring, node)] for node in ring.names}
+    assert codes == {"spark1": [[]], "spark2": [["hotplug", "not_advertised"]], "spark3": [[]], "spark4": [[]]}
+
+    again = cx7(ring)
+    assert again.rc == 0, again.text
+    assert not any(again.changed.values()), again.text
+    assert boots(ring) == after
+
+
+def test_node_that_a_reboot_does_not_cure_is_rebooted_once_and_then_named(forgetful: Cluster) -> None:
+    ring = forgetful
+    words = (
+        "spark3, cage p0, root A (enp1s0f0np0): needs_power_drain.",
+        "spark3: was rebooted automatically for this with this cabling",
+        "take the power bricks out for at least 60 seconds",
+    )
+    late_cable(ring, "spark3")
+    install(ring, "spark3", STUCK, STUCK_UNIT)
+    ring.node("spark3", "systemctl enable e2e-stuck.service")
+    before = boots(ring)
+    try:
+        played = cx7(ring)
+        after = boots(ring)
+        again = cx7(ring)
+        in_the_end = boots(ring)
+    finally:
+        ring.node("spark3", f"systemctl disable e2e-stuck.service; rm {STUCK}; systemctl daemon-reload")
+        for node in ring.names:
+            ring.lab("poweroff", node)
+        ring.lab("up")
+    assert played.rc != 0
+    assert played.said(*words)
+    assert all(after[node] != before[node] for node in ring.names)
+    assert again.rc != 0
+    assert again.said(*words)
+    assert in_the_end == after
+
+
+def test_hotplug_is_disarmed_from_the_next_boot_on(forgetful: Cluster) -> None:
+    ring = forgetful
+    marker = "/etc/nvidia/cx7-hotplug-enabled"
+    try:
+        checked = cx7(ring, "--check", "-e", "cx7_hotplug=disarm")
+        assert checked.rc == 0, checked.text
+        assert all(checked.changed.values()), checked.text
+        assert all(said.strip() == marker for said in ring.nodes(f"ls {marker}").values())
+        played = cx7(ring, "-e", "cx7_hotplug=disarm")
+        assert played.rc == 0, played.text
+        assert all(count == 1 for count in played.changed.values()), played.text
+        assert played.said("spark1: Hot-plug was disarmed after this boot, and its driver is still enabled.")
+        again = cx7(ring, "-e", "cx7_hotplug=disarm")
+        assert not any(again.changed.values()), again.text
+        assert all(said.strip() == f"{marker}.off" for said in ring.nodes(f"ls {marker}*").values())
+    finally:
+        ring.nodes(f"test ! -e {marker}.off || mv {marker}.off {marker}")
