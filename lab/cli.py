@@ -168,13 +168,24 @@ def do_unplug(args: argparse.Namespace) -> None:
 
 
 def do_swap(args: argparse.Namespace) -> None:
+    numbers = [args.cable, args.other]
+    plugged: list[bool] = []
+
+    def pull(picked: list[cables.Patch]) -> None:
+        if picked[0] is picked[1]:
+            raise LabError("swap needs two different cables")
+        for patch in picked:
+            plugged.append(patch.plugged)
+            patch.plugged = False
+
     def exchange(picked: list[cables.Patch]) -> None:
         one, other = picked
-        if one is other:
-            raise LabError("swap needs two different cables")
         one.far, other.far = other.far, one.far
+        one.plugged, other.plugged = plugged
 
-    _patch(args, [args.cable, args.other], exchange)
+    # Pulled first, as by hand: both ends see their link go, which is what makes lldpd forget its neighbour.
+    _patch(args, numbers, pull)
+    _patch(args, numbers, exchange)
 
 
 def do_limit(args: argparse.Namespace) -> None:
