@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,7 +90,9 @@ def do_status(args: argparse.Namespace) -> None:
     if args.json:
         print(json.dumps(data, indent=2))
         return
-    print(f"lab {data['name']}: {'up' if data['up'] else 'down'}    ssh -F {os.path.relpath(site.ssh_config)} NODE")
+    print(
+        f"lab {data['name']}: {'up' if data['up'] else 'down'}    ssh -F {shlex.quote(os.path.relpath(site.ssh_config))} NODE"
+    )
     if data["up"] and (dead := [name for name, alive in data["services"].items() if not alive]):
         print(f"  not running: {', '.join(dead)}; `up` puts that right")
     for node in data["nodes"]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -64,7 +65,7 @@ def up(site: Site, wiring: Wiring) -> None:
             start_node(site, node)
         wait_ready(site, list(wiring.nodes))
         if missing:
-            say(f"lab {site.name} is up: ssh -F {os.path.relpath(site.ssh_config)} {wiring.nodes[0]}")
+            say(f"lab {site.name} is up: ssh -F {shlex.quote(os.path.relpath(site.ssh_config))} {wiring.nodes[0]}")
 
 
 def down(site: Site) -> None:
