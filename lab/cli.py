@@ -90,9 +90,8 @@ def do_status(args: argparse.Namespace) -> None:
     if args.json:
         print(json.dumps(data, indent=2))
         return
-    print(
-        f"lab {data['name']}: {'up' if data['up'] else 'down'}    ssh -F {shlex.quote(os.path.relpath(site.ssh_config))} NODE"
-    )
+    config = shlex.quote(os.path.relpath(site.ssh_config))
+    print(f"lab {data['name']}: {'up' if data['up'] else 'down'}    ssh -F {config} NODE")
     if data["up"] and (dead := [name for name, alive in data["services"].items() if not alive]):
         print(f"  not running: {', '.join(dead)}; `up` puts that right")
     for node in data["nodes"]:

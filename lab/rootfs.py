@@ -53,9 +53,7 @@ def layers() -> list[str]:
 def _base(mirror: Mirror) -> str:
     name = f"rootfs-{SUITE}-{_hash(SUITE, *PACKAGES, *CUSTOMISE, node_sources(mirror))}"
     if not (STORE / name).is_dir():
-        say(
-            f"building the nodes' Debian {SUITE} ({len(PACKAGES)} packages and what they need): half a minute to three minutes"
-        )
+        say(f"building the nodes' Debian {SUITE} ({len(PACKAGES)} packages and what they need): up to three minutes")
         with _building(name) as target:
             _mmdebstrap(mirror, target)
         say("Debian system built")
