@@ -225,7 +225,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         result |= {"boot_id_after": facts.boot_id_after, "elapsed": round(time.monotonic() - started)}
         not_started = f"{', '.join(facts.stopped)} of {self._host} was not started again"
         if bad:
-            what = f"After the reboot something is missing within {self._options['link_timeout']} s"
+            lost = f"The NIC is not back on all nodes after {self._options['link_timeout']} s"
+            what = "Not all nodes came back from the reboot" if absent else lost
             failure = self._failure(what, [_words(bad), *([not_started] if facts.stopped else [])])
             return result | failure | {"failed": self._options["require_nic"] or bool(absent)}
         try:

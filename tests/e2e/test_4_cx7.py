@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The switchless.spark founders
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The NIC of every node judged, and the reboot of all nodes: when it helps, once, and never without being told or alone."""
+"""The NIC of every node judged, and the reboot of all nodes: when it helps, once, and never alone."""
 
 from __future__ import annotations
 
