@@ -69,13 +69,13 @@ def raise_limits() -> None:
             say(f"could not: {error.strerror}; more than about six nodes will not start")
 
 
-def become_root() -> None:
-    """Start again through sudo unless root already."""
+def become_root(module: str = "lab") -> None:
+    """Start this module again through sudo unless root already."""
     if os.geteuid() == 0:
         return
     sudo = shutil.which("sudo")
     if sudo is None:
-        raise LabError("the lab needs root (namespaces, mounts, cgroups), and there is no sudo on this machine")
+        raise LabError("this needs root (namespaces, mounts, cgroups), and there is no sudo on this machine")
     kept = (
         "PYTHONPATH",
         "PYTHONPYCACHEPREFIX",
@@ -86,4 +86,4 @@ def become_root() -> None:
         "SSL_CERT_FILE",
     )
     passed = [f"{name}={os.environ[name]}" for name in kept if name in os.environ]
-    os.execv(sudo, [sudo, "env", *passed, sys.executable, "-m", "lab", *sys.argv[1:]])  # noqa: S606
+    os.execv(sudo, [sudo, "env", *passed, sys.executable, "-m", module, *sys.argv[1:]])  # noqa: S606

@@ -22,7 +22,7 @@ from lab.common import LabError, command_env, locked, run, say
 from lab.site import CACHE, STORE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 HERE = Path(__file__).parent
 PACKAGES = (HERE / "rootfs-packages").read_text().split()
@@ -54,42 +54,46 @@ def _base(mirror: Mirror) -> str:
     name = f"rootfs-{SUITE}-{_hash(SUITE, *PACKAGES, *CUSTOMISE, node_sources(mirror))}"
     if not (STORE / name).is_dir():
         say(f"building the nodes' Debian {SUITE} ({len(PACKAGES)} packages and what they need): up to three minutes")
-        with _building(name) as target:
-            _mmdebstrap(mirror, target)
+        CACHE.mkdir(parents=True, exist_ok=True)
+        with building(STORE / name) as target:
+            mmdebstrap(mirror, target, PACKAGES, CUSTOMISE)
         say("Debian system built")
     return name
 
 
 @contextmanager
-def _building(name: str) -> Iterator[Path]:
+def building(path: Path) -> Iterator[Path]:
     """A folder that gets its name only when it is complete."""
-    target = STORE / f"{name}.new"
+    target = path.with_name(f"{path.name}.new")
     shutil.rmtree(target, ignore_errors=True)
     try:
         yield target
-        target.rename(STORE / name)
+        target.rename(path)
     finally:
         shutil.rmtree(target, ignore_errors=True)
 
 
-def _mmdebstrap(mirror: Mirror, target: Path) -> None:
-    CACHE.mkdir(parents=True, exist_ok=True)
-    log = STORE / "mmdebstrap.log"
+def mmdebstrap(
+    mirror: Mirror, target: Path, packages: Sequence[str], customise: Sequence[str], *, before: Sequence[str] = ()
+) -> None:
+    """A Debian system in a folder. `before` runs ahead of the packages, in no chroot; `customise` at the end, in one."""
+    log = target.with_name("mmdebstrap.log")
     options = {**machine_options(), "APT::Install-Recommends": "false"}
     lines = [f"deb {mirror.archive} {SUITE} main", f"deb {mirror.archive} {SUITE}-updates main"]
     if mirror.security:
         lines.append(f"deb {mirror.security} {SUITE}-security main")
-    argv = ["mmdebstrap", "--mode=root", "--variant=minbase", "--components=main", f"--include={','.join(PACKAGES)}"]
+    argv = ["mmdebstrap", "--mode=root", "--variant=minbase", "--components=main", f"--include={','.join(packages)}"]
     argv += [f'--aptopt={key} "{value}"' for key, value in options.items()]
     argv += [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in ("man", "locale", "doc")]
     argv += ["--dpkgopt=force-unsafe-io"]
     argv += ["--dpkgopt=path-include=/usr/share/doc/*/copyright"]
-    argv += [f'--customize-hook=chroot "$1" sh -c {_quoted(command)}' for command in CUSTOMISE]
+    argv += [f"--essential-hook={command}" for command in before]
+    argv += [f'--customize-hook=chroot "$1" sh -c {_quoted(command)}' for command in customise]
     done = run([*argv, SUITE, target, *lines], check=False)
     log.write_text(done.stdout + done.stderr)
     if done.returncode != 0:
         errors = [line for line in done.stderr.splitlines() if line.startswith("E:")] or done.stderr.splitlines()
-        raise LabError(f"mmdebstrap could not build the nodes' system, see {log}:\n  " + "\n  ".join(errors[-8:]))
+        raise LabError(f"mmdebstrap could not build the system, see {log}:\n  " + "\n  ".join(errors[-8:]))
     (target / "etc" / "apt" / "sources.list").write_text(node_sources(mirror))
     settings = "".join(f'{key} "{value}";\n' for key, value in options.items())
     (target / "etc" / "apt" / "apt.conf.d" / "80lab-machine").write_text(settings)
@@ -107,7 +111,7 @@ def _factory(base: str) -> str:
     name = f"factory-{_hash(base, *contents)}"
     if not (STORE / name).is_dir():
         say("making the factory image: what a Spark has beyond Debian, NVIDIA's packages among it")
-        with _building(name) as target:
+        with building(STORE / name) as target:
             work = STORE / "factory.work"
             shutil.rmtree(work, ignore_errors=True)
             work.mkdir()
