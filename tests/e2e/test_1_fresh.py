@@ -16,6 +16,7 @@ import pytest
 from tests.e2e.cluster import CHECKOUT, Cluster
 
 STATE = "find /etc -xdev -newer /run/e2e.mark -type f | sort; ip -br -4 address show scope global; nft list ruleset"
+PENDING = "test -e /var/lib/switchless/fabric/pending/manifest.json && echo armed || true"
 FABRIC_FILES = "ls /etc/netplan/90-switchless-fabric.yaml /etc/sysctl.d/90-switchless-fabric.conf 2>/dev/null || true"
 
 
@@ -114,19 +115,37 @@ def test_neighbour_that_does_not_answer_rolls_every_node_back(ring: Cluster) -> 
         assert "unmanaged" not in states, "NetworkManager has its ports back"
 
 
+def test_management_path_lost_by_the_change_rolls_every_node_back(ring: Cluster) -> None:
+    # Stands in for a change that cuts the path it is made by: ssh is dropped as soon as the new netplan file is there.
+    cut = "until test -e /etc/netplan/90-switchless-fabric.yaml; do sleep 0.1; done; nft add table inet e2e"
+    chain = "nft add chain inet e2e in { type filter hook input priority -200 \\; }"
+    drop = "nft add rule inet e2e in tcp dport 22 drop"
+    ring.node("spark4", f"systemd-run --unit=e2e-cut sh -c '{cut}; {chain}; {drop}'")
+    try:
+        played = ring.play()
+        assert played.rc != 0
+        deadline = time.monotonic() + 60
+        while "armed" in ring.node("spark4", PENDING):
+            assert time.monotonic() < deadline, "spark4 did not undo the change by itself"
+            time.sleep(1)
+        assert no_fabric(ring)
+        assert "not confirmed in time" in ring.node("spark4", "cat /var/lib/switchless/fabric/last-rollback.json")
+    finally:
+        ring.node("spark4", "systemctl stop e2e-cut; nft delete table inet e2e", check=False)
+
+
 def test_run_that_is_killed_half_way_is_undone_by_the_nodes_themselves(ring: Cluster) -> None:
     argv = ["ansible-playbook", "-i", str(ring.inventory), "site.yml", "-e", "fabric_rollback_seconds=25"]
     with subprocess.Popen(
         argv, cwd=CHECKOUT, env=ring.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True
     ) as play:
         deadline = time.monotonic() + 120
-        pending = "test -e /var/lib/switchless/fabric/pending/manifest.json && echo armed || true"
-        while "armed" not in ring.node("spark1", pending):
+        while "armed" not in ring.node("spark1", PENDING):
             assert time.monotonic() < deadline, "the run never armed the roll-back"
             time.sleep(0.2)
         os.killpg(play.pid, signal.SIGKILL)
     armed = time.monotonic()
-    while any("armed" in ring.node(node, pending) for node in ring.names):
+    while any("armed" in ring.node(node, PENDING) for node in ring.names):
         assert time.monotonic() - armed < 60, "the old state is not back within 60 s"
         time.sleep(1)
     assert no_fabric(ring)
