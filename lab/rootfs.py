@@ -76,7 +76,7 @@ def building(path: Path) -> Iterator[Path]:
 def mmdebstrap(
     mirror: Mirror, target: Path, packages: Sequence[str], customise: Sequence[str], *, before: Sequence[str] = ()
 ) -> None:
-    """A Debian system in a folder. `before` runs ahead of the packages, outside of it; `customise` at the end, inside."""
+    """A Debian system in a folder. `before` runs ahead of the packages, `customise` after them and in its chroot."""
     log = target.with_name("mmdebstrap.log")
     options = {**machine_options(), "APT::Install-Recommends": "false"}
     lines = [f"deb {mirror.archive} {SUITE} main", f"deb {mirror.archive} {SUITE}-updates main"]
