@@ -148,5 +148,6 @@ def _line(leg: Mapping[str, Any], judged: Mapping[str, Any]) -> str:
     source, target = (f"{leg[way]['host']}:{leg[way]['cage']}" for way in ("from", "to"))
     gbps, method = judged["gbps"], NAMES.get(judged["method"] or "", "")
     figure = "-" if gbps is None else f"{gbps:.2f} Gb/s"
+    said = " ".join(part for part in (figure, method, judged["verdict"]) if part)
     tail = "" if gbps is not None else f": {judged['detail']}"
-    return f"cable {leg['cable']} root {leg['root']}  {source} to {target}  {figure} {method} {judged['verdict']}{tail}"
+    return f"cable {leg['cable']} root {leg['root']}  {source} to {target}  {said}{tail}"

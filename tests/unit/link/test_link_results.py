@@ -186,6 +186,7 @@ def test_a_node_out_of_the_run_is_no_failure() -> None:
     found = judged(made, {"one": []})
     assert found["failures"] == []
     assert list(found["hosts"]) == ["one"]
+    assert found["lines"][0] == "cable 1 root A  one:p0 to two:p1  - skipped: two took no part in this run"
     assert {(row["verdict"], row["method"]) for row in found["hosts"]["one"]} == {("skipped", None)}
 
 
