@@ -72,7 +72,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         self._supports_check_mode = True
         self._vars: dict[str, Any] = task_vars or {}
         result: dict[str, Any] = super().run(tmp, self._vars)
-        _, self._options = self.validate_argument_spec(argument_spec=ARGUMENTS)
+        self._options: dict[str, Any] = self.validate_argument_spec(argument_spec=ARGUMENTS)[1]
         self._host: str = self._vars["inventory_hostname"]
         self._hosts: list[str] = self._options["hosts"]
         result |= {"changed": False, "rebooted": False, "elapsed": 0, "nic_back": None, "missing": []}

@@ -116,8 +116,7 @@ def parse_packages(text: str) -> tuple[Package, ...]:
     """The output of C(PACKAGES), without those of which only a configuration file is left."""
     found = []
     for line in text.splitlines():
-        status, _, rest = line.partition("\t")
-        name, _, version = rest.partition("\t")
+        status, name, version = [*line.split("\t"), "", ""][:3]
         match = _IMAGE_PACKAGE.fullmatch(name)
         if match is not None and status[1:2] not in ("n", "c"):
             found.append(Package(name, version, match["kernel"], status.strip(), configured=status[1:2] == "i"))
@@ -218,7 +217,7 @@ def look(root: Tree, runner: Runner) -> Seen:
     packages = runner.run(PACKAGES)
     required = root.read("run", "reboot-required.pkgs") or ""
     known = {kernel.version for kernel in kernels if kernel.modules}
-    drivers = {version: _driver(root, runner, version) for version in {running, upcoming} if version in known}
+    drivers = {version: _driver(root, runner, version) for version in (running, upcoming) if version in known}
     return Seen(
         boot_id=root.read("proc", "sys", "kernel", "random", "boot_id"),
         running_kernel=running,

@@ -66,22 +66,22 @@ function load_video {{
 }}
 """
 ENTRY = """{indent}menuentry '{title}' --class ubuntu --class os $menuentry_id_option 'gnulinux-{id}' {{
-{indent}	recordfail
-{indent}	load_video
-{indent}	insmod gzio
-{indent}	if [ x$grub_platform = xxen ]; then insmod xzio; insmod lzopio; fi
-{indent}	search --no-floppy --fs-uuid --set=root 0a1b2c3d-0000-4000-8000-000000000001
-{indent}	echo	'Loading Linux {kernel} ...'
-{indent}	linux	/boot/vmlinuz-{kernel} root=UUID=0a1b2c3d-0000-4000-8000-000000000001 ro quiet splash
-{indent}	echo	'Loading initial ramdisk ...'
-{indent}	initrd	/boot/initrd.img-{kernel}
+{indent}    recordfail
+{indent}    load_video
+{indent}    insmod gzio
+{indent}    if [ x$grub_platform = xxen ]; then insmod xzio; insmod lzopio; fi
+{indent}    search --no-floppy --fs-uuid --set=root 0a1b2c3d-0000-4000-8000-000000000001
+{indent}    echo    'Loading Linux {kernel} ...'
+{indent}    linux    /boot/vmlinuz-{kernel} root=UUID=0a1b2c3d-0000-4000-8000-000000000001 ro quiet splash
+{indent}    echo    'Loading initial ramdisk ...'
+{indent}    initrd    /boot/initrd.img-{kernel}
 {indent}}}
 """
 FIRMWARE = """### BEGIN /etc/grub.d/30_uefi-firmware ###
 if [ "$grub_platform" = "efi" ]; then
-	menuentry 'UEFI Firmware Settings' $menuentry_id_option 'uefi-firmware' {
-		fwsetup
-	}
+    menuentry 'UEFI Firmware Settings' $menuentry_id_option 'uefi-firmware' {
+        fwsetup
+    }
 fi
 ### END /etc/grub.d/30_uefi-firmware ###
 """
