@@ -41,7 +41,7 @@ lint: setup ## yamllint, ruff, mypy --strict, ansible-lint (production), ansible
 	ruff format --check .
 	mypy $(wildcard $(addprefix $(COLLECTION)/plugins/,module_utils filter modules action)) tools/sanity
 	mypy lab lab/spark-lab
-	mypy $(wildcard tests/unit/roles tests/package tests/e2e)
+	mypy $(wildcard tests/unit/roles tests/package tests/e2e tests/rdma)
 	ansible-lint
 	python tools/sanity
 
@@ -56,6 +56,12 @@ molecule: setup ## the molecule scenarios, on the lab
 .PHONY: e2e
 e2e: setup ## site.yml and the faults it must survive, on the lab
 	$(PYTEST)/e2e.xml tests/e2e
+
+.PHONY: rdma
+rdma: ## real ib_write_bw on soft-RoCE between two emulated guests; not part of test, about four minutes
+	@tools/setup lab/rdma/packages
+	python -m lab.rdma build
+	$(PYTEST)/rdma.xml --capture=no tests/rdma
 
 .PHONY: bench
 bench: setup ## measures: printed, not asserted
