@@ -44,6 +44,11 @@ NO_CONNECTION = """\
 Couldn't connect to 192.168.100.2:18515
 Unable to open file descriptor for socket connection Unable to init the socket connection
 """
+NO_DEVICE = """\
+ Did not detect devices
+ If device exists, check if driver is up
+ Unable to find the Infiniband/RoCE device
+"""
 NO_RTR = "Failed to modify QP 306 to RTR\n Unable to Connect the HCA's through the link\n"
 WENT_AWAY = """\
 ethernet_read_keys: Couldn't read remote address
@@ -117,6 +122,7 @@ UNREACHABLE = (
 )
 BUSY = "the server is busy running a test. try again later"
 TERMINATED = "interrupt - the client has terminated by signal Terminated(15)"
+SERVER_TERMINATED = "interrupt - the server has terminated"
 CLOSED = "control socket has closed unexpectedly"
-NO_ADDRESS = "unable to start listener for connections: Cannot assign requested address"
-IN_USE = "unable to start listener for connections: Address already in use"
+NO_ADDRESS = "error - unable to start listener for connections: Cannot assign requested address"
+IN_USE = "error - unable to start listener for connections: Address already in use"
