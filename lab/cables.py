@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from lab import netns
+from lab import faults, netns
 from lab.common import LabError, locked, read_json, run, write_atomic
 from lab.hardware import FUNCTIONS, MTU_MAX, Identity
 from lab.wiring import Cable, End
@@ -110,10 +110,12 @@ def make_ports(site: Site, node: str) -> None:
         jacks = [f"n{number}{function.cage}{function.root}" for function in FUNCTIONS]
         old = [f"link delete {name}" for name in jacks if name in present.list()]
         present.close()
+        absent = faults.absent(faults.load(site, node))
         add = [
             f"link add {name} mtu {MTU_MAX} type veth"
             f" peer name {function.netdev} netns {site.netns(node)} address {identity.mac(index)}"
             for index, (name, function) in enumerate(zip(jacks, FUNCTIONS, strict=True))
+            if function.netdev not in absent
         ]
         netns.batch(site.wire, old + add)
         apply(site, [patch for patch in load(site) if node in (patch.near.node, patch.far.node)])
@@ -129,9 +131,23 @@ def apply(site: Site, patches: list[Patch]) -> None:
         for near, far in jack_pairs(site, patch):
             if near in present and far in present:
                 commands += _join(near, far) + _join(far, near)
-                commands += _limit(near, patch.limits[0]) + _limit(far, patch.limits[1])
+        for name, rate in limits(site, patch).items():
+            if name in present:
+                commands += _limit(name, rate)
     if commands:
         run(["ip", "netns", "exec", site.wire, "tc", "-batch", "-"], text="\n".join(commands) + "\n")
+
+
+def limits(site: Site, patch: Patch) -> dict[str, str | None]:
+    """The rate towards each end of a cable, by jack: the slowest of the cable's own and those of faults."""
+    caps = {end: faults.caps(faults.load(site, end.node)) for end in patch.cable.ends}
+    found: dict[str, str | None] = {}
+    for here, there, own in ((patch.near, patch.far, patch.limits[0]), (patch.far, patch.near, patch.limits[1])):
+        for root in ("A", "B"):
+            capped = (here.cage, root, "in") in caps[here] or (there.cage, root, "out") in caps[there]
+            rates = [rate for rate in (own, faults.CAP if capped else None) if rate is not None]
+            found[jack(site, here, root)] = min(rates, key=parse_rate, default=None)
+    return found
 
 
 def _join(here: str, there: str) -> list[str]:

@@ -10,10 +10,11 @@ import json
 import os
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lab import cables, host, lifecycle, power, watch
+from lab import cables, faults, host, inject, lifecycle, machine, watch
 from lab.common import LabError, command_env, run
 from lab.procs import Process
 from lab.site import STORE, Site
@@ -21,8 +22,6 @@ from lab.wiring import DEFAULT, load_wiring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-NODE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def _site(args: argparse.Namespace) -> Site:
@@ -60,8 +59,9 @@ def status(site: Site) -> dict[str, Any]:
             {
                 "name": node,
                 "address": wiring.address(node),
-                "power": "on" if power.supervisor(site, node) else "off",
-                "ready": power.supervisor(site, node) is not None and not lifecycle.state(site, node),
+                "power": "on" if machine.supervisor(site, node) else "off",
+                "ready": machine.supervisor(site, node) is not None and not lifecycle.state(site, node),
+                "faults": [str(fault) for fault in faults.load(site, node)],
             }
             for node in wiring.nodes
         ],
@@ -96,7 +96,7 @@ def do_status(args: argparse.Namespace) -> None:
         print(f"  not running: {', '.join(dead)}; `up` puts that right")
     for node in data["nodes"]:
         word = "ready" if node["ready"] else "on, not ready" if node["power"] == "on" else "off"
-        print(f"  node {node['name']:<10} {node['address']:<15} {word}")
+        print(f"  node {node['name']:<10} {node['address']:<15} {', '.join([word, *node['faults']])}")
     for cable in data["cables"]:
         words = ["plugged" if cable["plugged"] else "unplugged"]
         words += [f"root {root} {'up' if lit else 'down'}" for root, lit in cable["link"].items()]
@@ -115,20 +115,9 @@ def do_ssh(args: argparse.Namespace) -> None:
     os.execvpe("ssh", ["ssh", "-F", str(site.ssh_config), args.node, *args.command], command_env())  # noqa: S606
 
 
-def node_command(site: Site, node: str, command: list[str]) -> list[str]:
-    """How to run a command in a node, as its root and in all its namespaces."""
-    site.wiring.node(node)
-    init = power.leader(site, node)
-    if init is None:
-        raise LabError(f"{node} is off")
-    term = os.environ.get("TERM", "dumb")
-    variables = [f"PATH={NODE_PATH}", "HOME=/root", "LANG=C.UTF-8", "SYSTEMD_DEVICE_VERIFY_SYSFS=0", f"TERM={term}"]
-    return ["nsenter", "--target", str(init), "--all", "--", "/usr/bin/env", "-i", "-C", "/", *variables, *command]
-
-
 def do_exec(args: argparse.Namespace) -> None:
     site = _site(args)
-    argv = node_command(site, args.node, [*args.command])
+    argv = machine.command(site, args.node, [*args.command])
     group = site.cgroup(f"node-{args.node}/exec")  # so that a power cut takes it too
     group.create()
     group.enter()
@@ -140,7 +129,7 @@ def do_kmsg(args: argparse.Namespace) -> None:
         raise LabError(f"{args.priority!r} is not a priority: 0 (emergency) to 7 (debug); 4 is a warning")
     site = _site(args)
     script = ["/usr/bin/python3", "/usr/local/lib/spark-lab/kernel_log.py", "say", args.priority, " ".join(args.text)]
-    run(node_command(site, args.node, script))
+    run(machine.command(site, args.node, script))
 
 
 def _running(args: argparse.Namespace) -> Site:
@@ -154,11 +143,13 @@ def _patch(args: argparse.Namespace, numbers: list[str], change: Callable[[list[
     site = _running(args)
     with cables.changing(site) as patches:
         picked = [cables.pick(patches, number) for number in numbers]
+        before = [replace(patch) for patch in picked]
         change(picked)
         cables.save(site, patches)
         cables.apply(site, picked)
     watch.poke(site)
     watch.settle(site)
+    inject.cables_change(site, before, picked)
 
 
 def do_plug(args: argparse.Namespace) -> None:
@@ -207,11 +198,28 @@ def do_poweroff(args: argparse.Namespace) -> None:
 def do_powercut(args: argparse.Namespace) -> None:
     site = _running(args)
     lifecycle.power_cut(site, site.wiring.node(args.node))
+    inject.loses_power(site, args.node)
 
 
 def do_poweron(args: argparse.Namespace) -> None:
     site = _running(args)
     lifecycle.power_on(site, site.wiring.node(args.node))
+
+
+def do_fault(args: argparse.Namespace) -> None:
+    site = _running(args)
+    nodes = [site.wiring.node(args.node)] if args.node else list(site.wiring.nodes)
+    if args.fault is None:
+        print("\n".join(inject.listing(site, nodes)) or f"{', '.join(nodes)}: no fault")
+        if not args.node:
+            print(f"faults that a node can have:\n{faults.catalogue()}")
+    elif args.fault == "clear":
+        if len(args.words) > 1:
+            raise LabError(f"clear takes the name of one fault, or none for all of {args.node}'s")
+        print("\n".join(inject.clear(site, args.node, *args.words)) or f"{args.node}: no fault")
+    else:
+        fault = faults.parse(args.fault, args.words, inject.seated(site, args.node))
+        print(inject.give(site, args.node, fault))
 
 
 def do_packages(_args: argparse.Namespace) -> None:
@@ -255,6 +263,11 @@ def parser() -> argparse.ArgumentParser:
     verb("poweron", do_poweron, "switch a node on and wait until it is ready", "node")
     kmsg = verb("kmsg", do_kmsg, "let a node's kernel say something", "node", "priority")
     kmsg.add_argument("text", nargs="+")
+    text = "give a node a fault, take its faults away (clear), or list them"
+    fault = verb("fault", do_fault, f"{text}; without a node, all that there are")
+    fault.add_argument("node", metavar="NODE", nargs="?")
+    fault.add_argument("fault", metavar="FAULT|clear", nargs="?")
+    fault.add_argument("words", metavar="WORD", nargs="*", help="p0, p1, A, B, in, out, both: where, if not everywhere")
     verb("packages", do_packages, "print the packages that the machine needs")
     verb("selftest", do_selftest, "prove the lab on a lab of its own").add_argument("--keep", action="store_true")
     return top

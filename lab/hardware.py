@@ -11,6 +11,7 @@ from typing import Any
 
 CAGES = ("p0", "p1")
 ROOTS = ("A", "B")
+DOMAINS = {"A": "0000", "B": "0002"}  # PCI domain of each PCIe root
 MANAGEMENT = "enP7s7"
 MTU_MAX = 9978
 

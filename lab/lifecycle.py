@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab import disk, host, netns, power, rootfs, sshkeys
+from lab import disk, host, machine, netns, rootfs, sshkeys
 from lab.cgroup import TOP, Cgroup, remove_top
 from lab.common import LabError, command_env, locked, read_json, run, say, wait_for, write_atomic
 from lab.procs import Process
@@ -57,7 +57,7 @@ def up(site: Site, wiring: Wiring) -> None:
         sshkeys.write_config(site)
         _network(site)
         _services(site)
-        missing = [node for node in wiring.nodes if power.supervisor(site, node) is None]
+        missing = [node for node in wiring.nodes if machine.supervisor(site, node) is None]
         host.raise_limits()
         if missing:
             say(f"switching on {', '.join(missing)}")
@@ -139,7 +139,7 @@ def _broken(site: Site) -> bool:
     unsupervised = [
         node
         for node in site.wiring.nodes
-        if site.node_cgroup(node).populated() and power.supervisor(site, node) is None
+        if site.node_cgroup(node).populated() and machine.supervisor(site, node) is None
     ]
     return not all(there) or not all(services) or bool(unsupervised)
 
@@ -200,7 +200,7 @@ def wait_ready(site: Site, nodes: list[str]) -> None:
             waiting[node] = state(site, node)
             if not waiting[node]:
                 del waiting[node]
-            elif power.supervisor(site, node) is None:
+            elif machine.supervisor(site, node) is None:
                 raise LabError(f"{node} went off while it started; see {site.logs / node}.log")
         return not waiting
 
@@ -211,7 +211,7 @@ def wait_ready(site: Site, nodes: list[str]) -> None:
 
 def _errors(site: Site, node: str) -> str:
     """The last errors in a node's journal, for a node that does not come up."""
-    init = power.leader(site, node)
+    init = machine.leader(site, node)
     if init is None:
         return ""
     enter = ["timeout", "10", "nsenter", "--target", str(init), "--all", "--"]
@@ -222,7 +222,7 @@ def _errors(site: Site, node: str) -> str:
 
 def state(site: Site, node: str) -> str:
     """What a node still waits for; nothing when it is ready."""
-    init = power.leader(site, node)
+    init = machine.leader(site, node)
     if init is None:
         return "its system has not started"
     root = Path(f"/proc/{init}/root")
@@ -242,7 +242,7 @@ def state(site: Site, node: str) -> str:
 
 def power_off(site: Site, node: str) -> None:
     """Press the button and wait; pull the plug on a node that does not go down."""
-    supervisor = power.supervisor(site, node)
+    supervisor = machine.supervisor(site, node)
     if supervisor is not None:
         supervisor.signal(signal.SIGTERM)
         if not wait_for(lambda: not supervisor.alive(), SHUTDOWN_SECONDS):
@@ -252,14 +252,14 @@ def power_off(site: Site, node: str) -> None:
 
 def power_cut(site: Site, node: str) -> None:
     """Everything in the node is dead at once; nothing is written or said any more."""
-    supervisor = power.supervisor(site, node)
+    supervisor = machine.supervisor(site, node)
     site.node_cgroup(node).end()
     if supervisor is not None and not wait_for(lambda: not supervisor.alive(), 10):
         supervisor.signal(signal.SIGKILL)
 
 
 def power_on(site: Site, node: str) -> None:
-    if power.supervisor(site, node) is None:
+    if machine.supervisor(site, node) is None:
         start_node(site, node)
     wait_ready(site, [node])
 
@@ -272,7 +272,7 @@ def _stop(site: Site) -> None:
     if isinstance(data, dict) and data.get("checkout") != str(CHECKOUT):
         return  # another checkout's lab of this name
     if site.wiring_file.exists():
-        running = [node for node in site.wiring.nodes if power.supervisor(site, node)]
+        running = [node for node in site.wiring.nodes if machine.supervisor(site, node)]
         if running:
             say(f"shutting down {', '.join(running)}")
             _each(running, lambda node: power_off(site, node))

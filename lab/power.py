@@ -19,17 +19,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab import cables, mounts, netns, watch
+from lab import cables, faults, inject, mounts, netns, watch
 from lab.common import command_env, run, write_atomic
 from lab.hardware import CAGES, FUNCTIONS, MANAGEMENT, Identity, board
-from lab.procs import Process, children, init_of
+from lab.machine import MACHINE
+from lab.procs import Process
 from lab.site import Site
 
 if TYPE_CHECKING:
     from types import FrameType
 
 REBOOT = 133
-MACHINE = "machine"  # suffix of the file that names the node's systemd-nspawn
 CAPABILITIES = "CAP_NET_ADMIN,CAP_NET_RAW,CAP_IPC_LOCK"
 
 
@@ -62,6 +62,7 @@ class Power:
         self.off()
 
     def boot(self) -> int:
+        inject.boots(self.site, self.node)
         self.plug_in()
         write_board(self.site, self.node)
         os.unshare(os.CLONE_NEWTIME)
@@ -86,6 +87,7 @@ class Power:
         # nspawn killed alone leaves the node's systemd running; so does a crash of nspawn
         self.site.node_cgroup(self.node).end()
         self.site.process_file(f"{self.node}.{MACHINE}").unlink(missing_ok=True)
+        inject.goes_down(self.site, self.node)
         return os.waitstatus_to_exitcode(status)
 
     def plug_in(self) -> None:
@@ -118,11 +120,8 @@ class Power:
 
 def write_board(site: Site, node: str) -> None:
     """Tell the node what hardware it has at this boot. `overrides` is kept: that is where faults are."""
-    cabled = dict.fromkeys(CAGES, False)
-    for patch in cables.load(site):
-        for end in patch.cable.ends:
-            if end.node == node:
-                cabled[end.cage] = patch.plugged
+    seated = () if faults.is_dark(faults.load(site, node)) else inject.seated(site, node)
+    cabled = {cage: cage in seated for cage in CAGES}
     write_atomic(site.node(node) / "board" / "board.json", json.dumps(board(site.name, node, cabled), indent=1) + "\n")
 
 
@@ -156,16 +155,6 @@ def _cgroup2() -> None:
     if not Path("/sys/fs/cgroup/cgroup.controllers").exists():
         mounts.detach("/sys/fs/cgroup")
         mounts.mount("cgroup2", "/sys/fs/cgroup", "cgroup2")
-
-
-def supervisor(site: Site, node: str) -> Process | None:
-    return Process.load(site.process_file(node))
-
-
-def leader(site: Site, node: str) -> int | None:
-    """Pid, seen from here, of the node's PID 1."""
-    machine = Process.load(site.process_file(f"{node}.{MACHINE}"))
-    return init_of(children(machine.pid)) if machine else None
 
 
 def main() -> None:

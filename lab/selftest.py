@@ -15,7 +15,7 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lab import netns, power
+from lab import machine, netns
 from lab.common import command_env, wait_for
 from lab.hardware import FUNCTIONS
 from lab.procs import Process
@@ -91,11 +91,11 @@ def addresses() -> None:
 
 def test_up_twice() -> None:
     lab("up")
-    before = [power.leader(SITE, node) for node in (ONE, TWO)]
+    before = [machine.leader(SITE, node) for node in (ONE, TWO)]
     start = time.monotonic()
     lab("up")
     seconds = time.monotonic() - start
-    want(before == [power.leader(SITE, node) for node in (ONE, TWO)], "the second up changed the nodes")
+    want(before == [machine.leader(SITE, node) for node in (ONE, TWO)], "the second up changed the nodes")
     want(seconds < 3, f"the second up took {seconds:.1f} s")
     data: dict[str, Any] = json.loads(lab("status", "--json"))
     want(all(node["ready"] for node in data["nodes"]), f"not ready: {data['nodes']}")

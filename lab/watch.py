@@ -16,7 +16,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from lab import cables, netns
+from lab import cables, faults, netns
 from lab.common import wait_for
 from lab.hardware import FUNCTIONS
 from lab.site import Site
@@ -94,10 +94,12 @@ def lit(ports: set[tuple[str, str]], end: End, root: str) -> bool:
 def wanted_jacks(site: Site, ports: set[tuple[str, str]]) -> dict[str, bool]:
     """Which jacks of the wire namespace should be up."""
     wanted: dict[str, bool] = {}
+    dark = {node for node in site.wiring.nodes if faults.is_dark(faults.load(site, node))}
     for patch in cables.load(site):
+        there_is_one = patch.plugged and not dark.intersection(end.node for end in patch.cable.ends)
         for root in ("A", "B"):
             for here, there in ((patch.near, patch.far), (patch.far, patch.near)):
-                wanted[cables.jack(site, here, root)] = patch.plugged and lit(ports, there, root)
+                wanted[cables.jack(site, here, root)] = there_is_one and lit(ports, there, root)
     return wanted
 
 

@@ -140,22 +140,23 @@ def pci_function(address: str, vendor: int, device: int, kind: int, driver: str,
     return folder
 
 
-def root_port(domain: str) -> None:
-    folder = SYS / "devices" / f"pci{domain}:00" / f"{domain}:00:00.0"
-    lane = {"current_link_speed": "32.0 GT/s PCIe", "current_link_width": "4"}
-    lane |= {"max_link_speed": "32.0 GT/s PCIe", "max_link_width": "4"}
+def root_port(domain: str, spark: dict[str, Any]) -> None:
+    address = f"{domain}:00:00.0"
+    folder = board.root_path(address)
+    behind = [info["pci"] for info in spark["functions"] if info["pci"].startswith(domain)]
+    empty = bool(behind) and board.absent(spark).issuperset(behind)
+    lane = board.lane(spark, address) | (board.ASLEEP if empty else {})
     put(folder, {"vendor": "0x14c3", "device": "0x0001", "class": "0x060400", **lane})
     (folder / "config").write_bytes(config_space(0x14C3, 0x0001, 0x060400))
-    link(SYS / "bus" / "pci" / "devices" / f"{domain}:00:00.0", folder)
+    link(SYS / "bus" / "pci" / "devices" / address, folder)
 
 
 def cx7_function(info: dict[str, Any], spark: dict[str, Any]) -> None:
     """One PCI function of the ConnectX-7 with its netdev and its RDMA device."""
-    changed = spark["overrides"].get("pci", {}).get(info["pci"], {})
-    lane = {"current_link_speed": "32.0 GT/s PCIe", "current_link_width": "4"}
-    lane |= {"max_link_speed": "32.0 GT/s PCIe", "max_link_width": "4"}
-    folder = pci_function(info["pci"], 0x15B3, 0x1021, 0x020000, "mlx5_core", lane | changed)
     netdev = SYS / "devices" / "virtual" / "net" / info["netdev"]
+    if info["pci"] in board.absent(spark) or not netdev.exists():
+        return
+    folder = pci_function(info["pci"], 0x15B3, 0x1021, 0x020000, "mlx5_core", board.lane(spark, info["pci"]))
     names = {"phys_port_name": info["cage"], "phys_switch_id": spark["switch_id"], "dev_port": "0"}
     cover(netdev, names | {"speed": "-1", "duplex": "unknown"}, {"device": folder})
     link(folder / "net" / info["netdev"], netdev)
@@ -228,10 +229,10 @@ def main() -> None:
     shade(SYS / "bus", ())
     shade(SYS / "class", ("net",))
     put(SYS / "class" / "dmi" / "id", DMI | {"product_serial": spark["serial"]})
-    armed = "1" if Path("/etc/nvidia/cx7-hotplug-enabled").exists() else "0"
+    armed = "1" if board.MARKER.exists() else "0"
     put(SYS / "devices" / "platform" / "MTKP0001:00" / "pcie_hotplug", {"hotplug_enabled": armed, "debug_state": "1"})
     for domain in ("0000", "0002", "000f"):
-        root_port(domain)
+        root_port(domain, spark)
     for info in spark["functions"]:
         cx7_function(info, spark)
     gpu = {"current_link_speed": "2.5 GT/s PCIe", "current_link_width": "0"}

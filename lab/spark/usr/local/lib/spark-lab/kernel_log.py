@@ -5,11 +5,13 @@
 
 kernel_log.py boot              what the kernel of a healthy Spark says while it starts
 kernel_log.py say PRIORITY TEXT one message now
+kernel_log.py add               several, as JSON on standard input: [[SECONDS, PRIORITY, TEXT], …], the last of them now
 """
 
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import subprocess
 import sys
@@ -80,14 +82,32 @@ def say(*texts: str, priority: int = INFO) -> None:
     append([Line(now, priority, text) for text in texts])
 
 
-def probe(info: dict[str, Any], index: int) -> list[Line]:
+def add(entries: list[tuple[float, int, str]]) -> None:
+    """Several messages whose seconds count from one another; the last is of now."""
+    if entries:
+        late = time.clock_gettime(time.CLOCK_BOOTTIME) - max(seconds for seconds, _, _ in entries)
+        append([Line(max(0.0, late + seconds), priority, text) for seconds, priority, text in entries])
+
+
+def bandwidth(lane: dict[str, str], address: str) -> str:
+    """What the PCI core says of the link of a function."""
+    full = 31507 * int(board.LANE["current_link_width"])
+    wide = 31507 * int(lane["current_link_width"])
+    if wide == full:
+        return f"{full / 1000:.3f} Gb/s available PCIe bandwidth (32.0 GT/s PCIe x4 link)"
+    root, able = f"{address.split(':', 1)[0]}:00:00.0", f"capable of {full / 1000:.3f} Gb/s with 32.0 GT/s PCIe x4 link"
+    width = f"32.0 GT/s PCIe x{lane['current_link_width']} link at {root}"
+    return f"{wide / 1000:.3f} Gb/s available PCIe bandwidth, limited by {width} ({able})"
+
+
+def probe(info: dict[str, Any], index: int, lane: dict[str, str]) -> list[Line]:
     """What mlx5_core says about one function."""
     name, start = f"mlx5_core {info['pci']}:", 1.02 + index * 0.21
     module = info["cage"][1:]
     lines = [
         Line(start, INFO, f"{name} enabling device (0000 -> 0002)"),
         Line(start + 0.0004, INFO, f"{name} firmware version: 28.45.4028"),
-        Line(start + 0.0013, INFO, f"{name} 126.028 Gb/s available PCIe bandwidth (32.0 GT/s PCIe x4 link)"),
+        Line(start + 0.0013, INFO, f"{name} {bandwidth(lane, info['pci'])}"),
         Line(start + 0.161, INFO, f"{name} Rate limit: 127 rates are supported, range: 0Mbps to 97656Mbps"),
         Line(start + 0.175, INFO, f"{name} E-Switch: Total vports 10, per vport: max uc(128) max mc(2048)"),
         Line(
@@ -98,9 +118,8 @@ def probe(info: dict[str, Any], index: int) -> list[Line]:
         Line(start + 0.512, INFO, f"{name} MLX5E: StrdRq(1) RqSz(8) StrdSz(2048) RxCqeCmprss(0 enhanced)"),
         Line(start + 1.31, INFO, f"{name} {info['netdev']}: renamed from eth{index}"),
     ]
-    if info["cabled"]:
-        lines.append(Line(start + 0.392, INFO, f"{name} Port module event: module {module}, Cable plugged"))
-    return lines
+    seen = "plugged" if info["cabled"] else "unplugged"
+    return [*lines, Line(start + 0.392, INFO, f"{name} Port module event: module {module}, Cable {seen}")]
 
 
 def boot_lines(spark: dict[str, Any]) -> list[Line]:
@@ -112,10 +131,11 @@ def boot_lines(spark: dict[str, Any]) -> list[Line]:
         Line(0.103426, INFO, f"pci 000f:01:00.0: 0.000 Gb/s available PCIe bandwidth, {gpu}"),
         Line(5.309621, INFO, f"{HOTPLUG} PCIe hotplug driver initialized successfully"),
     ]
-    if Path("/etc/nvidia/cx7-hotplug-enabled").exists():
+    if board.MARKER.exists():
         lines.append(Line(5.406738, INFO, f"{HOTPLUG} Hotplug enabled"))
     for index, info in enumerate(sorted(spark["functions"], key=lambda info: str(info["pci"]))):
-        lines += probe(info, index)
+        if info["pci"] not in board.absent(spark):
+            lines += probe(info, index, board.lane(spark, info["pci"]))
     lines += [
         Line(float(at), int(priority), str(text)) for at, priority, text in spark["overrides"].get("boot_log", [])
     ]
@@ -128,6 +148,8 @@ def main(arguments: list[str]) -> None:
         append(boot_lines(board.read()))
     elif len(arguments) == 3 and arguments[0] == "say":
         say(arguments[2], priority=int(arguments[1]))
+    elif arguments == ["add"]:
+        add(json.load(sys.stdin))
     else:
         sys.exit(__doc__)
 

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Keeps what /sys shows of each ConnectX-7 port in step with its netdev: speed, RDMA state, rate, GIDs.
 
-Waits for link and address events; on SIGHUP (systemctl reload spark-ports) it reads its files again.
+Waits for link and address events; on SIGHUP (systemctl reload spark-ports) it reads its files again. It is also what
+takes the functions off the bus when hot-plug does: only a boot brings them back.
 """
 
 from __future__ import annotations
@@ -11,19 +12,19 @@ from __future__ import annotations
 import ipaddress
 import json
 import select
+import shutil
 import signal
 import socket
 import subprocess
+import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import board
 import kernel_log
 
-if TYPE_CHECKING:
-    from types import FrameType
-
+READY = Path("/run/spark-lab/ready")  # holds the version of the overrides that /sys shows
 RTMGRP_LINK, RTMGRP_IPV4_IFADDR = 1, 0x10
 GID_TABLE = 16
 EMPTY = ":".join(["0000"] * 8)
@@ -64,23 +65,62 @@ def carrier(netdev: str) -> bool:
         return False
 
 
+def hotplug_folder() -> Path:
+    return board.SYS / "devices" / "platform" / "MTKP0001:00" / "pcie_hotplug"
+
+
+def armed() -> bool:
+    """Whether this boot armed hot-plug; taking the marker away later changes nothing until the next one."""
+    return (hotplug_folder() / "hotplug_enabled").read_text().strip() == "1"
+
+
+def command(*argv: str) -> None:
+    subprocess.run(argv, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def unplug(info: dict[str, Any]) -> None:
+    """Take one function off the bus, with its netdev and its RDMA device."""
+    sys, folder = board.SYS, board.pci_path(info["pci"])
+    for link in ("bus/pci/devices", "bus/pci/drivers/mlx5_core"):
+        (sys / link / info["pci"]).unlink(missing_ok=True)
+    (sys / "class" / "infiniband" / info["rdma"]).unlink(missing_ok=True)
+    netdev = sys / "devices" / "virtual" / "net" / info["netdev"]
+    for mount in (netdev / "uevent", netdev):
+        command("/usr/bin/umount", "--lazy", str(mount))
+    command("/usr/sbin/ip", "link", "delete", info["netdev"])
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 class Ports:
     """The four ports of this node."""
 
     def __init__(self) -> None:
-        self.spark = board.read()
         self.lit: dict[str, bool] = {}
+        self.read()
+
+    def read(self) -> None:
+        self.version = board.version()
+        self.spark = board.read()
+
+    def functions(self) -> list[dict[str, Any]]:
+        """Those that are on the bus."""
+        return [info for info in self.spark["functions"] if board.pci_path(info["pci"]).exists()]
 
     def update(self) -> None:
+        self.remove()
         have = addresses()
         news = []
-        for info in self.spark["functions"]:
+        for info in self.functions():
             netdev = info["netdev"]
             up = carrier(netdev)
             if up != self.lit.get(netdev, False):
                 news.append(f"mlx5_core {info['pci']} {netdev}: Link {'up' if up else 'down'}")
             self.lit[netdev] = up
             self.show(info, have.get(netdev, []), up=up)
+        for address in ("0000:00:00.0", "0002:00:00.0"):
+            asleep = not any(info["pci"].startswith(address[:4]) for info in self.functions())
+            lane = board.lane(self.spark, address) | (board.ASLEEP if asleep else {})
+            self.write(board.root_path(address), lane)
         if news:
             with suppress(OSError, subprocess.CalledProcessError):
                 kernel_log.say(*news)
@@ -89,9 +129,9 @@ class Ports:
         netdev = board.SYS / "devices" / "virtual" / "net" / info["netdev"]
         changed = self.spark["overrides"].get("ports", {}).get(info["netdev"], {})
         net = {"speed": "200000" if up else "-1", "duplex": "full" if up else "unknown"}
-        self.write(netdev, net | changed.get("net", {}))
+        self.write(netdev, net | changed.get("net", {}) | (changed.get("net_up", {}) if up else {}))
         port = board.pci_path(info["pci"]) / "infiniband" / info["rdma"] / "ports" / "1"
-        self.write(port, (UP if up else DOWN) | changed.get("rdma", {}))
+        self.write(port, (UP if up else DOWN) | changed.get("rdma", {}) | (changed.get("rdma_up", {}) if up else {}))
         gids = gid_table(info["mac"], local)
         for index in range(GID_TABLE):
             used = index < len(gids)
@@ -102,39 +142,54 @@ class Ports:
                     board.replace(path, text + "\n")
                 else:
                     board.point(path, INVALID)
-        pci = self.spark["overrides"].get("pci", {}).get(info["pci"], {})
-        self.write(board.pci_path(info["pci"]), pci)
+        self.write(board.pci_path(info["pci"]), board.lane(self.spark, info["pci"]))
 
     @staticmethod
     def write(folder: Path, files: dict[str, str]) -> None:
         for name, text in files.items():
             board.replace(folder / name, text + "\n")
 
+    def removal(self) -> float | None:
+        """Seconds until hot-plug takes the NIC off the bus; None if it does not, as when it is not armed."""
+        planned = self.spark["overrides"].get("removal")
+        if planned is None or not self.functions() or not armed():
+            return None
+        return max(0.0, float(planned["at"]) - time.clock_gettime(time.CLOCK_BOOTTIME))
 
-class Reload(Exception):  # noqa: N818 - a request, not an error
-    """SIGHUP came."""
-
-
-def reload(_number: int, _frame: FrameType | None) -> None:
-    raise Reload
+    def remove(self) -> None:
+        """Take the NIC off the bus if it is time."""
+        if self.removal() != 0.0:
+            return
+        for info in self.functions():
+            unplug(info)
+            self.lit.pop(info["netdev"], None)
+        board.replace(hotplug_folder() / "debug_state", "0\n")
+        with suppress(OSError, subprocess.CalledProcessError):
+            kernel_log.add([tuple(line) for line in self.spark["overrides"]["removal"]["log"]])
 
 
 def main() -> None:
     events = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
     events.bind((0, RTMGRP_LINK | RTMGRP_IPV4_IFADDR))
     events.setblocking(False)
-    signal.signal(signal.SIGHUP, reload)
+    # A signal only wakes select: an exception in its handler would cut a message or a removal in two.
+    woken, waker = socket.socketpair()
+    woken.setblocking(False)
+    waker.setblocking(False)
+    signal.signal(signal.SIGHUP, lambda _number, _frame: None)
+    signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
     ports = Ports()
     while True:
-        with suppress(Reload):
-            ports.update()
-            Path("/run/spark-lab/ready").touch()
-            select.select([events], [], [], 30)
-            with suppress(OSError):
-                while events.recv(65536):
-                    pass
-            continue
-        ports.spark = board.read()
+        ports.update()
+        READY.write_text(f"{ports.version}\n")
+        due = ports.removal()
+        select.select([events, woken], [], [], 30 if due is None else min(30.0, due))
+        with suppress(OSError):
+            while events.recv(65536):
+                pass
+        with suppress(OSError):
+            if woken.recv(64):
+                ports.read()
 
 
 if __name__ == "__main__":
