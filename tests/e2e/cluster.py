@@ -78,6 +78,10 @@ class Cluster:
         names: list[str] = tomllib.loads(self.wiring.read_text())["nodes"]
         return names
 
+    def fabric(self, *words: str) -> Played:
+        """Run the plays of the fabric alone."""
+        return self.play("--tags", "fabric", *words)
+
     def play(self, *words: str, playbook: str = "site.yml", timeout: int = PLAY_SECONDS) -> Played:
         """Run a playbook with further arguments."""
         argv = ["ansible-playbook", "-i", str(self.inventory), playbook, *words]

@@ -50,7 +50,7 @@ def test_check_mode_on_fresh_nodes_changes_nothing_and_says_what_it_would_do(rin
 
 @pytest.mark.usefixtures("untouched")
 def test_pool_that_overlaps_the_management_network(ring: Cluster) -> None:
-    played = ring.play("-e", "fabric_subnet_pool=10.77.0.0/16")
+    played = ring.fabric("-e", "fabric_subnet_pool=10.77.0.0/16")
     assert played.rc != 0
     assert played.said("10.77.0.1", "fabric_subnet_pool")
 
@@ -59,7 +59,7 @@ def test_pool_that_overlaps_the_management_network(ring: Cluster) -> None:
 def test_user_without_sudo_right(ring: Cluster) -> None:
     ring.node("spark2", "mv /etc/sudoers.d/spark /run/spark.sudoers")
     try:
-        played = ring.play()
+        played = ring.fabric()
     finally:
         ring.node("spark2", "mv /run/spark.sudoers /etc/sudoers.d/spark")
     assert played.rc != 0
@@ -69,7 +69,7 @@ def test_user_without_sudo_right(ring: Cluster) -> None:
 def test_unreachable_node(ring: Cluster) -> None:
     ring.lab("powercut", "spark4")
     try:
-        played = ring.play()
+        played = ring.fabric()
     finally:
         ring.lab("poweron", "spark4")
     assert played.rc != 0
@@ -80,7 +80,7 @@ def test_unreachable_node(ring: Cluster) -> None:
 def test_two_cables_swapped_stop_the_run_before_an_address(ring: Cluster) -> None:
     ring.lab("swap", "1", "3")
     try:
-        played = ring.play()
+        played = ring.fabric()
     finally:
         ring.lab("swap", "1", "3")
     assert played.rc != 0
@@ -91,7 +91,7 @@ def test_two_cables_swapped_stop_the_run_before_an_address(ring: Cluster) -> Non
 def test_cable_out(ring: Cluster) -> None:
     ring.lab("unplug", "2")
     try:
-        played = ring.play()
+        played = ring.fabric()
     finally:
         ring.lab("plug", "2")
     assert played.rc != 0
@@ -104,7 +104,7 @@ def test_neighbour_that_does_not_answer_rolls_every_node_back(ring: Cluster) -> 
     rule = "nft add rule inet e2e in icmp type echo-request drop"
     ring.node("spark3", f"nft add table inet e2e && {chain} && {rule}")
     try:
-        played = ring.play()
+        played = ring.fabric()
     finally:
         ring.node("spark3", "nft delete table inet e2e")
     assert played.rc != 0
@@ -122,7 +122,7 @@ def test_management_path_lost_by_the_change_rolls_every_node_back(ring: Cluster)
     drop = "nft add rule inet e2e in tcp dport 22 drop"
     ring.node("spark4", f"systemd-run --unit=e2e-cut sh -c '{cut}; {chain}; {drop}'")
     try:
-        played = ring.play()
+        played = ring.fabric()
         assert played.rc != 0
         deadline = time.monotonic() + 60
         while "armed" in ring.node("spark4", PENDING):
@@ -135,7 +135,16 @@ def test_management_path_lost_by_the_change_rolls_every_node_back(ring: Cluster)
 
 
 def test_run_that_is_killed_half_way_is_undone_by_the_nodes_themselves(ring: Cluster) -> None:
-    argv = ["ansible-playbook", "-i", str(ring.inventory), "site.yml", "-e", "fabric_rollback_seconds=25"]
+    argv = [
+        "ansible-playbook",
+        "-i",
+        str(ring.inventory),
+        "site.yml",
+        "--tags",
+        "fabric",
+        "-e",
+        "fabric_rollback_seconds=25",
+    ]
     with subprocess.Popen(
         argv, cwd=CHECKOUT, env=ring.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True
     ) as play:

@@ -22,7 +22,7 @@ def fabric_addresses(ring: Cluster) -> dict[str, dict[str, list[str]]]:
 
 def unchanged(ring: Cluster, *words: str) -> None:
     """Require that a run succeeds and changes nothing."""
-    played = ring.play(*words)
+    played = ring.fabric(*words)
     assert played.rc == 0, played.text
     assert not any(played.changed.values()), played.text
 
@@ -39,11 +39,13 @@ def test_site_lays_the_fabric_and_proves_it(ring: Cluster) -> None:
 
 
 def test_second_run_changes_nothing(ring: Cluster) -> None:
-    unchanged(ring)
+    played = ring.play()
+    assert played.rc == 0, played.text
+    assert not any(played.changed.values()), played.text
 
 
 def test_tag_fabric_alone(ring: Cluster) -> None:
-    unchanged(ring, "--tags", "fabric")
+    unchanged(ring)
 
 
 def test_limit_to_one_node(ring: Cluster) -> None:
@@ -99,16 +101,76 @@ def test_addresses_stay_after_networkmanager_restarts(ring: Cluster) -> None:
 )
 def test_what_was_broken_by_hand_is_found_and_mended(ring: Cluster, harm: str) -> None:
     ring.node("spark3", harm)
-    played = ring.play("--tags", "fabric")
+    played = ring.fabric()
     assert played.rc == 0, played.text
     assert played.changed["spark3"] > 0
     assert not any(count for node, count in played.changed.items() if node != "spark3"), played.text
-    unchanged(ring, "--tags", "fabric")
+    unchanged(ring)
 
 
 def test_nftables_restart_does_not_lose_the_relay(ring: Cluster) -> None:
     ring.node("spark2", "systemctl restart nftables; sleep 1; /usr/local/lib/switchless/fabric-relay check")
-    unchanged(ring, "--tags", "fabric")
+    unchanged(ring)
+
+
+# What dockerd does to the rules when it starts: a FORWARD policy of DROP, and a DOCKER-USER chain made anew.
+DOCKERD = "; ".join(
+    (
+        "iptables -w -N DOCKER-USER || iptables -w -F DOCKER-USER",
+        "iptables -w -A DOCKER-USER -j RETURN",
+        "iptables -w -C FORWARD -j DOCKER-USER || iptables -w -I FORWARD -j DOCKER-USER",
+        "iptables -w -P FORWARD DROP",
+    )
+)
+DOCKER_UNIT = f"[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/sh -c '{DOCKERD}'\n"
+COUNTERS = "nft -j list counters table inet switchless_fabric"
+
+
+def refused(ring: Cluster, node: str) -> dict[str, int]:
+    """Give the packets that the relay of a node refused, by counter."""
+    entries = json.loads(ring.node(node, COUNTERS))["nftables"]
+    return {entry["counter"]["name"]: entry["counter"]["packets"] for entry in entries if "counter" in entry}
+
+
+def test_relay_survives_docker(ring: Cluster) -> None:
+    ring.node("spark2", f"cat > /etc/systemd/system/docker.service <<'E'\n{DOCKER_UNIT}E\nsystemctl daemon-reload")
+    try:
+        for verb in ("start", "restart"):
+            ring.node(
+                "spark2", f"systemctl {verb} docker.service; sleep 2; /usr/local/lib/switchless/fabric-relay check"
+            )
+            assert "-P FORWARD DROP" in ring.node("spark2", "iptables -S FORWARD")
+            unchanged(ring)
+        ring.node("spark2", "iptables -F DOCKER-USER; iptables -A DOCKER-USER -j RETURN")
+        played = ring.fabric()
+        assert played.rc == 0, played.text
+        assert played.changed["spark2"] > 0
+    finally:
+        ring.node("spark2", "systemctl stop docker; rm /etc/systemd/system/docker.service; systemctl daemon-reload")
+        ring.node("spark2", "iptables -P FORWARD ACCEPT; iptables -F; iptables -X")
+    unchanged(ring)
+
+
+def test_relay_passes_nothing_but_tcp_and_icmp_between_fabric_subnets(ring: Cluster) -> None:
+    far = next(a for a in ring.addresses("spark3")["enp1s0f0np0"])
+    routed = json.loads(ring.node("spark1", f"ip -j route get {far}"))[0]["gateway"]
+    middle = next(n for n in ring.names if routed in [a for held in ring.addresses(n).values() for a in held])
+    before = refused(ring, middle)
+    send = "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('{}', {}))"
+    for port in (4791, 9999):
+        ring.node("spark1", f'python3 -c "{send.format(far, port)}"')
+    time.sleep(1)
+    after = refused(ring, middle)
+    assert {name: after[name] - before[name] for name in after} == {"roce_refused": 1, "other_refused": 1}
+    # and nothing from the management network is let in, although the middle node would forward it
+    mgmt = json.loads(ring.node(middle, "ip -j -4 address show dev enP7s7"))[0]["addr_info"][0]["local"]
+    ring.node("spark1", f"ip route add {far}/32 via {mgmt} dev enP7s7 && sysctl -qw net.ipv4.conf.all.rp_filter=0")
+    ring.node(middle, "sysctl -qw net.ipv4.conf.enP7s7.forwarding=1")
+    try:
+        assert ring.node("spark1", f"ping -c 1 -W 1 {far} >/dev/null && echo leaked || true") == ""
+    finally:
+        ring.node("spark1", f"ip route delete {far}/32")
+        ring.node(middle, "sysctl -qw net.ipv4.conf.enP7s7.forwarding=0")
 
 
 def test_foreign_netplan_file_is_named_and_taken_over_only_when_told_to(ring: Cluster) -> None:
@@ -116,12 +178,12 @@ def test_foreign_netplan_file_is_named_and_taken_over_only_when_told_to(ring: Cl
     text += "    other0:\n      dhcp4: true\n"
     ring.node("spark1", f"printf '{text}' > /etc/netplan/60-mine.yaml; chmod 600 /etc/netplan/60-mine.yaml")
     try:
-        refused = ring.play()
+        refused = ring.fabric()
         assert refused.rc != 0
         assert refused.said(
             "Nothing was changed.", "/etc/netplan/60-mine.yaml:5 defines enp1s0f0np0", "fabric_take_over"
         )
-        taken = ring.play("-e", "fabric_take_over=true")
+        taken = ring.fabric("-e", "fabric_take_over=true")
         assert taken.rc == 0, taken.text
         left = ring.node("spark1", "cat /etc/netplan/60-mine.yaml")
         assert "enp1s0f0np0" not in left
@@ -136,7 +198,7 @@ def test_foreign_netplan_file_is_named_and_taken_over_only_when_told_to(ring: Cl
 def test_network_of_the_node_that_overlaps_the_fabric(ring: Cluster) -> None:
     ring.node("spark2", "ip link add e2e0 type bridge && ip address add 198.18.2.77/20 dev e2e0 && ip link set e2e0 up")
     try:
-        played = ring.play()
+        played = ring.fabric()
     finally:
         ring.node("spark2", "ip link delete e2e0")
     assert played.rc != 0
@@ -148,7 +210,7 @@ def test_cable_out_of_a_working_fabric_is_named(ring: Cluster) -> None:
     before = fabric_addresses(ring)
     ring.lab("unplug", "4")
     try:
-        played = ring.play()
+        played = ring.fabric()
         assert fabric_addresses(ring) == before, "addresses stay while a cable is out"
     finally:
         ring.lab("plug", "4")
@@ -161,7 +223,7 @@ def test_cable_out_of_a_working_fabric_is_named(ring: Cluster) -> None:
 def test_far_node_off(ring: Cluster) -> None:
     ring.lab("poweroff", "spark3")
     try:
-        played = ring.play("--limit", "spark1,spark2,spark4")
+        played = ring.fabric("--limit", "spark1,spark2,spark4")
     finally:
         ring.lab("poweron", "spark3")
     assert played.rc != 0
@@ -169,10 +231,10 @@ def test_far_node_off(ring: Cluster) -> None:
 
 
 def test_changed_plan_is_applied_and_can_be_changed_back(ring: Cluster) -> None:
-    played = ring.play("-e", "fabric_subnet_pool=198.19.0.0/16")
+    played = ring.fabric("-e", "fabric_subnet_pool=198.19.0.0/16")
     assert played.rc == 0, played.text
     held = [a for devices in fabric_addresses(ring).values() for addresses in devices.values() for a in addresses]
     assert len(held) == 16
     assert all(address.startswith("198.19.") for address in held)
-    assert ring.play().rc == 0
+    assert ring.fabric().rc == 0
     unchanged(ring)
