@@ -235,7 +235,7 @@ def removal_lines() -> list[LogLine]:
             (0.011, WARNING, f"{port}    [ 0] RxErr                  (First)"),
         ]
     lines += [(0.1, INFO, f"mlx5_core {function.pci}: E-Switch: cleanup") for function in FUNCTIONS]
-    return lines
+    return sorted(lines)
 
 
 def lines_now(fault: Fault) -> list[LogLine]:

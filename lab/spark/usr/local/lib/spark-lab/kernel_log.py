@@ -78,8 +78,7 @@ def append(lines: list[Line]) -> None:
 
 
 def say(*texts: str, priority: int = INFO) -> None:
-    now = time.clock_gettime(time.CLOCK_BOOTTIME)
-    append([Line(now, priority, text) for text in texts])
+    add([(0.0, priority, text) for text in texts])
 
 
 def add(entries: list[tuple[float, int, str]]) -> None:

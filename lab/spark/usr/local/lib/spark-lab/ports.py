@@ -160,11 +160,14 @@ class Ports:
         """Take the NIC off the bus if it is time."""
         if self.removal() != 0.0:
             return
-        for info in self.functions():
+        gone = self.functions()
+        for info in gone:
             unplug(info)
-            self.lit.pop(info["netdev"], None)
         board.replace(hotplug_folder() / "debug_state", "0\n")
+        lost = [f"mlx5_core {info['pci']} {info['netdev']}: Link down" for info in gone if self.lit.get(info["netdev"])]
+        self.lit.clear()
         with suppress(OSError, subprocess.CalledProcessError):
+            kernel_log.say(*lost)
             kernel_log.add([tuple(line) for line in self.spark["overrides"]["removal"]["log"]])
 
 
