@@ -64,6 +64,19 @@ def install(ring: Cluster, node: str, path: str, text: str) -> None:
     ring.node(node, f"cat > {path} <<'END'\n{text}END\nsystemctl daemon-reload")
 
 
+def power_cycle(ring: Cluster) -> None:
+    """Switch all nodes off and on: a kernel log and link counters that know nothing of what was done before."""
+    for node in ring.names:
+        ring.lab("poweroff", node)
+    ring.lab("up")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _booted(ring: Cluster) -> None:
+    """Begin with nodes of which other tests pulled no cable since boot."""
+    power_cycle(ring)
+
+
 @pytest.fixture
 def forgetful(ring: Cluster) -> Iterator[Cluster]:
     """Give nodes that remember no reboot, before and after."""
@@ -176,9 +189,7 @@ def test_node_that_a_reboot_does_not_cure_is_rebooted_once_and_then_named(forget
         in_the_end = boots(ring)
     finally:
         ring.node("spark3", f"systemctl disable e2e-stuck.service; rm {STUCK}; systemctl daemon-reload")
-        for node in ring.names:
-            ring.lab("poweroff", node)
-        ring.lab("up")
+        power_cycle(ring)
     assert played.rc != 0
     assert played.said(*words)
     assert all(after[node] != before[node] for node in ring.names)
