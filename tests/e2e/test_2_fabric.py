@@ -114,14 +114,8 @@ def test_nftables_restart_does_not_lose_the_relay(ring: Cluster) -> None:
 
 
 # What dockerd does to the rules when it starts: a FORWARD policy of DROP, and a DOCKER-USER chain made anew.
-DOCKERD = "; ".join(
-    (
-        "iptables -w -N DOCKER-USER || iptables -w -F DOCKER-USER",
-        "iptables -w -A DOCKER-USER -j RETURN",
-        "iptables -w -C FORWARD -j DOCKER-USER || iptables -w -I FORWARD -j DOCKER-USER",
-        "iptables -w -P FORWARD DROP",
-    )
-)
+DOCKERD = "iptables -w -N DOCKER-USER || iptables -w -F DOCKER-USER; iptables -w -A DOCKER-USER -j RETURN; "
+DOCKERD += "iptables -w -C FORWARD -j DOCKER-USER || iptables -w -I FORWARD -j DOCKER-USER; iptables -w -P FORWARD DROP"
 DOCKER_UNIT = f"[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/sh -c '{DOCKERD}'\n"
 COUNTERS = "nft -j list counters table inet switchless_fabric"
 
