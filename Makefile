@@ -63,6 +63,10 @@ rdma: ## real ib_write_bw on soft-RoCE between two emulated guests; not part of 
 	python -m lab.rdma build
 	$(PYTEST)/rdma.xml --capture=no tests/rdma
 
+.PHONY: verify
+verify: setup ## ask a running cluster, from outside: make verify INVENTORY=inventories/mine
+	pytest tests/testinfra --inventory $(or $(INVENTORY),inventories/lab)
+
 .PHONY: bench
 bench: setup ## measures: printed, not asserted
 	@for bench in tests/bench/*.py; do printf '\n━━━ %s ━━━\n' "$$bench"; python "$$bench" || exit; done
