@@ -74,9 +74,14 @@ def building(path: Path) -> Iterator[Path]:
 
 
 def mmdebstrap(
-    mirror: Mirror, target: Path, packages: Sequence[str], customise: Sequence[str], *, before: Sequence[str] = ()
+    mirror: Mirror,
+    target: Path,
+    packages: Sequence[str],
+    customise: Sequence[str],
+    *,
+    early: Sequence[tuple[Path, str]] = (),
 ) -> None:
-    """A Debian system in a folder. `before` runs ahead of the packages, `customise` after them and in its chroot."""
+    """A Debian system in a folder. `early`: folders copied in before the packages; `customise`: run in its chroot."""
     log = target.with_name("mmdebstrap.log")
     options = {**machine_options(), "APT::Install-Recommends": "false"}
     lines = [f"deb {mirror.archive} {SUITE} main", f"deb {mirror.archive} {SUITE}-updates main"]
@@ -87,7 +92,8 @@ def mmdebstrap(
     argv += [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in ("man", "locale", "doc")]
     argv += ["--dpkgopt=force-unsafe-io"]
     argv += ["--dpkgopt=path-include=/usr/share/doc/*/copyright"]
-    argv += [f"--essential-hook={command}" for command in before]
+    for source, goal in early:
+        argv.append(f'--essential-hook=mkdir -p "$1"{goal} && cp -R {_quoted(str(source))}/. "$1"{goal}')
     argv += [f'--customize-hook=chroot "$1" sh -c {_quoted(command)}' for command in customise]
     done = run([*argv, SUITE, target, *lines], check=False)
     log.write_text(done.stdout + done.stderr)
