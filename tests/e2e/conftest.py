@@ -13,7 +13,7 @@ import pytest
 
 from tests.e2e.cluster import CHECKOUT, Cluster
 
-PAIR = "faults"
+PAIR = os.environ.get("E2E_PAIR", "e2epair")  # another name for a second run at the same time
 
 
 def _fresh(name: str, wiring: str, inventory: str) -> Iterator[Cluster]:

@@ -97,7 +97,7 @@ def test_unknown_words_are_answered_with_what_there_is(pair: Cluster) -> None:
     for words, said in (
         (("spark1", "late"), "there is no fault 'late'"),
         (("spark1", "flap", "p2"), "flap does not take 'p2'"),
-        (("spark9", "flap"), "lab faults has no node 'spark9'; it has spark1, spark2"),
+        (("spark9", "flap"), f"lab {pair.name} has no node 'spark9'; it has spark1, spark2"),
         (("spark1", "clear", "flap"), "spark1 has no fault 'flap'; it has: none"),
     ):
         with pytest.raises(AssertionError, match=said):
