@@ -63,11 +63,10 @@ def _far_cages(site: Site, node: str) -> dict[str, list[str]]:
 def mirrored(site: Site, node: str) -> list[Fault]:
     """What a node shows of the faults of cables that are the other ends'."""
     found = []
+    dark = {name for name in site.wiring.nodes if faults.is_dark(faults.load(site, name))}
     for patch in cables.load(site):
-        if not patch.plugged:
-            continue
         for here, there in ((patch.near, patch.far), (patch.far, patch.near)):
-            if here.node == node:
+            if here.node == node and patch.plugged and not {here.node, there.node} & dark:
                 for fault in faults.load(site, there.node):
                     ports = tuple((here.cage, root) for cage, root in fault.ports if cage == there.cage)
                     if fault.kind.both_ends and ports:
@@ -80,7 +79,10 @@ def mirrored(site: Site, node: str) -> list[Fault]:
 
 def _write(site: Site, node: str) -> bool:
     """Write what a node shows; whether that is something new. A file that somebody wrote by hand is left alone."""
-    present = [*faults.load(site, node), *mirrored(site, node)]
+    own = faults.load(site, node)
+    if faults.is_dark(own):  # no cable, no fault of a cable
+        own = [fault for fault in own if not fault.kind.both_ends]
+    present = [*own, *mirrored(site, node)]
     path = _overrides_file(site, node)
     mark = site.node(node) / "overrides.ours"
     if not present and not mark.exists():

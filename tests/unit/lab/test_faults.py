@@ -294,6 +294,8 @@ def test_a_fault_of_a_cable_shows_at_both_ends(ring: site.Site) -> None:
     faults.save(ring, "spark3", [make("wrong-speed-100g p1 B"), make("late-cable")])
     assert inject.mirrored(ring, "spark4") == [Fault("wrong-speed-100g", (("p0", "B"),))]
     assert inject.mirrored(ring, "spark2") == []
+    faults.save(ring, "spark4", [make("no-cable")])
+    assert inject.mirrored(ring, "spark4") == [], "a cable that is not there has no fault"
 
 
 def test_a_boot_ends_faults_here_and_at_the_other_end(ring: site.Site) -> None:
