@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from lab.site import Site
 
 RATE = re.compile(r"(\d+(?:\.\d+)?)(k|m|g)?bit")
+ATTEMPTS = 5
 UNITS = {"k": 1e3, "m": 1e6, "g": 1e9, None: 1.0}
 
 
@@ -106,10 +107,9 @@ def make_ports(site: Site, node: str) -> None:
     number = site.wiring.nodes.index(node)
     identity = Identity(site.name, node)
     with locked(site.run / "cables.lock"):
-        present = netns.Links(site.wire)
         jacks = [f"n{number}{function.cage}{function.root}" for function in FUNCTIONS]
-        old = [f"link delete {name}" for name in jacks if name in present.list()]
-        present.close()
+        for name in jacks:  # one may go by itself at this moment, with the old namespace that its other end is in
+            run(["ip", "-n", site.wire, "link", "delete", name], check=False)
         absent = faults.absent(faults.load(site, node))
         add = [
             f"link add {name} mtu {MTU_MAX} type veth"
@@ -117,12 +117,27 @@ def make_ports(site: Site, node: str) -> None:
             for index, (name, function) in enumerate(zip(jacks, FUNCTIONS, strict=True))
             if function.netdev not in absent
         ]
-        netns.batch(site.wire, old + add)
+        netns.batch(site.wire, add)
         apply(site, [patch for patch in load(site) if node in (patch.near.node, patch.far.node)])
 
 
 def apply(site: Site, patches: list[Patch]) -> None:
     """Join the jacks of cables and set their limits. A jack that is not there yet is joined when it comes."""
+    for attempt in range(ATTEMPTS):
+        commands = _commands(site, patches)
+        if not commands:
+            return
+        try:
+            run(["ip", "netns", "exec", site.wire, "tc", "-batch", "-"], text="\n".join(commands) + "\n")
+        except LabError:  # a node that goes down took a jack with it in between
+            if attempt == ATTEMPTS - 1:
+                raise
+        else:
+            return
+
+
+def _commands(site: Site, patches: list[Patch]) -> list[str]:
+    """What tc has to do for the jacks that are there now."""
     links = netns.Links(site.wire)
     present = links.list()
     links.close()
@@ -134,8 +149,7 @@ def apply(site: Site, patches: list[Patch]) -> None:
         for name, rate in limits(site, patch).items():
             if name in present:
                 commands += _limit(name, rate)
-    if commands:
-        run(["ip", "netns", "exec", site.wire, "tc", "-batch", "-"], text="\n".join(commands) + "\n")
+    return commands
 
 
 def limits(site: Site, patch: Patch) -> dict[str, str | None]:

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +28,12 @@ def no_fabric(ring: Cluster) -> bool:
         held = [a for addresses in ring.addresses(node).values() for a in addresses if a.startswith("198.18.")]
         assert not held, f"{node} has {held}"
     return True
+
+
+def descendants(pid: int) -> list[int]:
+    """Give a process and all that it started; Ansible's workers have sessions of their own."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    return [pid, *(found for task in tasks for child in task.read_text().split() for found in descendants(int(child)))]
 
 
 @pytest.fixture
@@ -152,7 +159,8 @@ def test_run_that_is_killed_half_way_is_undone_by_the_nodes_themselves(ring: Clu
         while "armed" not in ring.node("spark1", PENDING):
             assert time.monotonic() < deadline, "the run never armed the roll-back"
             time.sleep(0.2)
-        os.killpg(play.pid, signal.SIGKILL)
+        for pid in descendants(play.pid):
+            os.kill(pid, signal.SIGKILL)
     armed = time.monotonic()
     while any("armed" in ring.node(node, PENDING) for node in ring.names):
         assert time.monotonic() - armed < 60, "the old state is not back within 60 s"
