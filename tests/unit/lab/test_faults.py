@@ -141,6 +141,17 @@ def test_no_cable_is_normal_where_none_is_planned(node: Node) -> None:
     assert (node.root / "sys/devices/platform/MTKP0001:00/pcie_hotplug/debug_state").read_text() == "0\n"
 
 
+def test_cables_that_are_pulled_while_the_node_runs(node: Node) -> None:
+    node.boot([])
+    node.fault(Fault("no-cable", gone=True))
+    assert set(verdicts(node.judge()).values()) == {("needs_reboot", "nic_dropped")}
+    assert set(verdicts(node.judge(planned=())).values()) == {("no_cable", "no_cable")}
+    said = [line.split("] ")[1] for line in node.dmesg().splitlines()]
+    first = next(index for index, line in enumerate(said) if "Cable removal" in line)
+    assert all("Cable unplugged" in line for line in said[first - 4 : first])
+    assert all(line.endswith("Link down") for line in said[first - 8 : first - 4])
+
+
 def test_no_cable_leaves_a_nic_whose_hotplug_is_not_armed(node: Node) -> None:
     node.boot([])
     node.put("sys/devices/platform/MTKP0001:00/pcie_hotplug/hotplug_enabled", "0")
