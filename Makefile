@@ -13,7 +13,7 @@ export XDG_CACHE_HOME := $(CURDIR)/.cache/xdg
 export HYPOTHESIS_STORAGE_DIRECTORY := $(CURDIR)/.cache/hypothesis
 unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE ANSIBLE_COLLECTIONS_PATH ANSIBLE_ROLES_PATH ANSIBLE_INVENTORY
 
-PYTEST := pytest -o junit_family=xunit2 --junitxml=.cache/results
+PYTEST := pytest -o cache_dir=.cache/pytest -o junit_family=xunit2 --junitxml=.cache/results
 COLLECTION := .collections/ansible_collections/switchless/spark
 # SPARK_LAB names another lab than `spark`, here and in inventories/lab: two checkouts may run theirs side by side.
 LAB := .venv/bin/python lab/spark-lab $(if $(SPARK_LAB),--name $(SPARK_LAB))
