@@ -35,6 +35,7 @@ options:
       - C(cage) and C(root) are required. C(peer) with C(host) and C(cage) names the other end in texts.
       - C(minimum_rate_gbps) is the link rate that is wanted, 200 if it is not given.
       - C(mtu) and C(unmanaged=true) are given once the fabric has been configured, and then they are judged too.
+      - C(peer_dropped=true) says that the NIC at the other end left the bus, to which a missing link is then put down.
       - Other keys are left out, so that the ports of the plan can be given as they are.
       - A port that the plan uses and that has no cable is a V(fault), one that it does not use is V(no_cable).
       - Without this option all ports with a link count.

@@ -192,7 +192,6 @@ def test_a_nic_that_goes_with_its_peer(pair: Cluster) -> None:
     assert (judged.verdict, judged.reboot) == ("needs_reboot", True)
 
 
-@pytest.mark.xfail(reason="the peer of a NIC that was dropped has no link: cable_missing, a fault, forbids the reboot")
 def test_a_nic_that_went_with_its_peer_wants_a_reboot_of_both(pair: Cluster) -> None:
     played = cx7(pair, "--check")
     assert on("spark1", *PORTS, verdict="needs_reboot").items() == named(played).items(), played.text

@@ -31,6 +31,7 @@ class Expected:
     minimum_rate_gbps: float = LINK_GBPS
     mtu: int | None = None
     unmanaged: bool = False
+    peer_dropped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +137,7 @@ def expected(data: object) -> dict[tuple[str, str], Expected]:
             minimum_rate_gbps=_number(mapping.get("minimum_rate_gbps", LINK_GBPS), f"{where}.minimum_rate_gbps"),
             mtu=None if mtu is None else int(_number(mtu, f"{where}.mtu")),
             unmanaged=bool(mapping.get("unmanaged", False)),
+            peer_dropped=bool(mapping.get("peer_dropped", False)),
         )
     return found
 

@@ -27,6 +27,7 @@ REMEDIES: dict[str, str] = {
         "with the cable seated; if it stays so, try a cable from NVIDIA's list."
     ),
     "nic_dropped": f"{_REBOOT_ALL} Disarm hot-plug (remove /etc/nvidia/cx7-hotplug-enabled) so that it stays away.",
+    "peer_dropped": _REBOOT_ALL,
     "cable_missing": (
         "Check that the far node is on, and that both ends of the cable are the right way up and seated until they "
         "click. Then reboot all nodes of the fabric at the same time: a cable plugged while a node runs is slow."

@@ -111,6 +111,9 @@ def no_link(port: Port) -> Iterator[Reason]:
         if removals:
             text = f"{port.name} has no link since the hot-plug driver removed the NIC while the node ran"
             yield reason("nic_dropped", NEEDS_REBOOT, text, [*shown, *texts(removals)])
+        elif port.expected is not None and port.expected.peer_dropped:
+            text = f"{port.name} has no link because the NIC of {port.peer} left the bus while that node ran"
+            yield reason("peer_dropped", NEEDS_REBOOT, text, shown)
         else:
             text = f"The plan has a cable to {port.peer} in {port.name}, but there is no link"
             yield reason("cable_missing", FAULT, text, shown)

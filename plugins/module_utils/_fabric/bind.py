@@ -32,8 +32,8 @@ def bind(host: object, functions: object) -> list[dict[str, object]]:
         found = [item for item in shows if (item.get("cage"), item.get("root")) == (port["cage"], port["root"])]
         if not found:
             problems.append(
-                f"{what}: has no ConnectX-7 function; the node shows {seen}: check that all four functions "
-                "are in lspci, and power the node off for a minute if they are not"
+                f"{what}: has no ConnectX-7 function; the node shows {seen}: look with lspci, and run "
+                "with --tags cx7 for the reason and the cure"
             )
         elif len(found) > 1:
             problems.append(

@@ -239,6 +239,13 @@ MISSING_NIC = (
         log=log.boot(0) + ("[ 9005.200000] cx7-pcie-hotplug MTKP0001:00: Cable removal\n"),
     ),
     Case(
+        "B5 seen from the peer, which is healthy and has no link",
+        p0("needs_reboot peer_dropped"),
+        shown=Shown(cables=""),
+        port={"peer_dropped": True},
+    ),
+    Case("the same, not knowing that of the peer", p0("fault cable_missing"), shown=Shown(cables="")),
+    Case(
         "a cable pulled out later, none planned",
         {"node": "no_cable"},
         shown=DARK,
