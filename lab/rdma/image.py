@@ -27,23 +27,9 @@ HOME = STORE / "rdma"
 PACKAGES = (HERE / "guest-packages").read_text().split()
 FORMAT = "1"  # to be changed together with what _fill does
 DISK_BYTES = 2 * 1024**3
-# Before the packages, so that the initrd is made once, and of little: what is in it has to be unpacked under emulation.
-INITRD = (
-    'mkdir -p "$1/etc/initramfs-tools/conf.d" "$1/usr/share/initramfs-tools/modules.d"',
-    'printf "MODULES=list\\nCOMPRESS=zstd\\n" > "$1/etc/initramfs-tools/conf.d/lab"',
-    'printf "virtio_pci\\nvirtio_blk\\next4\\n" > "$1/usr/share/initramfs-tools/modules.d/lab"',
-)
-MASKED = (
-    *("console-getty.service", "getty@tty1.service", "serial-getty@ttyS0.service"),
-    *("systemd-networkd.service", "systemd-networkd.socket", "systemd-timesyncd.service"),
-    *("systemd-journal-flush.service", "iwpmd.service", "rdma-ndd.service", "e2scrub_reap.service"),
-)
-CUSTOMISE = (
-    "rm -f /etc/ssh/ssh_host_* && : > /etc/machine-id && echo guest > /etc/hostname && : > /etc/fstab",
-    "cd /etc/systemd/system/timers.target.wants && rm -f apt-daily* e2scrub_all* fstrim* dpkg-db-backup* man-db*",
-    f"systemctl --quiet mask {' '.join(MASKED)}",
-    "chmod 755 /",
-)
+# Of guest/, what decides about the initrd: there before the kernel is installed, so that it is made once, and small.
+EARLY = ("etc/initramfs-tools", "usr/share/initramfs-tools")
+CUSTOMISE = ("rm -f /etc/ssh/ssh_host_* && : > /etc/fstab",)
 
 
 @dataclass(frozen=True)
@@ -74,7 +60,7 @@ class Image:
 
 
 def _name(mirror: Mirror) -> str:
-    made_of = [FORMAT, SUITE, *PACKAGES, *INITRD, *CUSTOMISE, node_sources(mirror)]
+    made_of = [FORMAT, SUITE, *PACKAGES, *CUSTOMISE, node_sources(mirror)]
     made_of += [path.read_text() for path in sorted((HERE / "guest").rglob("*")) if path.is_file()]
     return f"guest-{SUITE}-{hashlib.sha256('\0'.join(made_of).encode()).hexdigest()[:8]}"
 
@@ -114,10 +100,9 @@ def build() -> Image:
 def _fill(mirror: Mirror, image: Image) -> None:
     root = image.folder / "root"
     try:
-        mmdebstrap(mirror, root, PACKAGES, CUSTOMISE, before=INITRD)
+        mmdebstrap(mirror, root, PACKAGES, CUSTOMISE, early=[(HERE / "guest" / name, f"/{name}") for name in EARLY])
         say("Debian system built; making its disk")
         copy_tree(HERE / "guest", root)
-        run(["chroot", root, "/bin/systemctl", "--quiet", "enable", "soft-roce.service"])
         make_key(image.user_key, "lab-rdma")
         make_key(image.host_key, "lab-rdma-guest")
         give(image.folder, image.user_key, image.user_key.with_suffix(".pub"))

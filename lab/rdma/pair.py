@@ -53,9 +53,9 @@ class Pair:
         self._write_files()
         self._wait()
         for name in NAMES:
-            if self.ssh(name, "systemctl is-active soft-roce.service", check=False).strip() != "active":
-                said = self.ssh(name, "journalctl --no-pager --boot --unit soft-roce.service", check=False)
-                raise LabError(f"{name} has no soft-RoCE devices: {said}")
+            found = self.ssh(name, "ls /dev/infiniband | grep -c uverbs; cat /run/devices", check=False).strip()
+            if found != str(len(ROOTS)):
+                raise LabError(f"{name} has not its soft-RoCE devices: {found}")
 
     def _wait(self) -> None:
         began = said = time.monotonic()
@@ -84,6 +84,7 @@ class Pair:
             "Host *\n  HostName 127.0.0.1\n  User root\n  HostKeyAlias guest\n  StrictHostKeyChecking yes\n"
             f'  IdentityFile "{self._image.user_key}"\n  IdentitiesOnly yes\n  BatchMode yes\n'
             f'  UserKnownHostsFile "{known}"\n  GlobalKnownHostsFile /dev/null\n  LogLevel ERROR\n'
+            "  KexAlgorithms curve25519-sha256\n  Ciphers chacha20-poly1305@openssh.com\n"  # the cheapest to emulate
             "  ConnectTimeout 60\n  ServerAliveInterval 20\n  ServerAliveCountMax 6\n"
         )
         write_atomic(self.ssh_config, hosts + common)

@@ -22,8 +22,11 @@ from lab.rdma.pair import DEVICES, NAMES, NETDEVS, ROOTS, Pair
 
 CHECKOUT = Path(__file__).parents[2]
 ONE, TWO = NAMES
-SECONDS = 4
-WAIT_SECONDS = 20
+SECONDS = 10
+"""By the guests' clocks. A message of 1 MiB on each of 4 queue pairs takes half a second there, the first ones longer."""
+MEET_SECONDS = 60
+VAIN_SECONDS = 5
+"""How much earlier one end may start than the other: where both come, and where one waits in vain."""
 MODULE_SECONDS = 300
 PREFIX = "0000:0000:0000:0000:0000:ffff"
 """Of a GID that is an IPv4 address."""
@@ -92,7 +95,9 @@ class Bench:
             self._readiness = {name: said["readiness"] for name, said in self.module("link_bandwidth").items()}
         return self._readiness
 
-    def measure(self, *wanted: tuple[str, str], without: str = "") -> dict[tuple[str, str], Leg]:
+    def measure(
+        self, *wanted: tuple[str, str], seconds: int = SECONDS, wait: int = MEET_SECONDS, without: str = ""
+    ) -> dict[tuple[str, str], Leg]:
         """Measure what is wanted, (root, sender) each, as the role does. `without`: a guest that takes no part."""
         functions = [
             {"cage": "p0", "root": root, "netdev": NETDEVS[root], "rdma": DEVICES[root], "carrier": True}
@@ -111,8 +116,8 @@ class Bench:
             "link_bandwidth",
             ",".join(name for name in NAMES if taken[name]),
             measurements=f"{{{{ {json.dumps(taken)}[inventory_hostname] }}}}",
-            seconds=SECONDS,
-            wait_seconds=WAIT_SECONDS,
+            seconds=seconds,
+            wait_seconds=wait,
         )
         measured = {name: said[name]["measured"] if name in said else [] for name in NAMES}
         judged = results(planned, measured)

@@ -26,8 +26,10 @@ def bench() -> Iterator[Bench]:
     with running(found) as pair:
         bench = Bench(pair)
         for name in NAMES:
-            for root in ROOTS:
-                addresses = [f"{OTHER[root]}/25"] if name == ONE else []
-                for address in (*addresses, f"{bench.address(name, root)}/24"):
-                    pair.ssh(name, f"ip address add {address} dev {NETDEVS[root]}")
+            commands = [
+                f"ip address add {address} dev {NETDEVS[root]}"
+                for root in ROOTS
+                for address in (*([f"{OTHER[root]}/25"] if name == ONE else []), f"{bench.address(name, root)}/24")
+            ]
+            pair.ssh(name, " && ".join(commands))
         yield bench

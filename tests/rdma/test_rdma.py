@@ -10,7 +10,6 @@ the GID is the one of the address, and that a failure is never a figure and neve
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from contextlib import contextmanager
 import pytest
 
 from lab.rdma.pair import DEVICES, NAMES, NETDEVS, ROOTS
-from tests.rdma.bench import ONE, PREFIX, TWO, Bench, Leg
+from tests.rdma.bench import MODULE_SECONDS, ONE, PREFIX, TWO, VAIN_SECONDS, Bench, Leg
 
 pytestmark = pytest.mark.rdma
 
@@ -94,7 +93,7 @@ def test_an_address_that_has_no_gid(bench: Bench) -> None:
     address, port = bench.address(ONE, "A"), NETDEVS["A"]
     bench.pair.ssh(ONE, f"ip address delete {address}/24 dev {port}")
     try:
-        legs = bench.measure(("A", ONE))
+        legs = bench.measure(("A", ONE), wait=VAIN_SECONDS)
     finally:
         bench.pair.ssh(ONE, f"ip address add {address}/24 dev {port}")
     said = no_figure(legs["A", ONE])
@@ -109,25 +108,24 @@ def test_a_wrong_gid(bench: Bench) -> None:
 
 
 def test_a_server_that_is_not_there(bench: Bench) -> None:
-    legs = bench.measure(("B", ONE), without=TWO)
+    legs = bench.measure(("B", ONE), wait=VAIN_SECONDS, without=TWO)
     said = no_figure(legs["B", ONE])
     assert f"Couldn't connect to {bench.address(TWO, 'B')}" in said
     assert f"{TWO}: gave no result" in said
 
 
 def test_a_link_that_goes_down_mid_run(bench: Bench) -> None:
-    sent = f"cat /sys/class/infiniband/{DEVICES['B']}/ports/1/hw_counters/sent_pkts"
-    with ThreadPoolExecutor(1) as pool:
-        before = int(bench.pair.ssh(ONE, sent))
-        run = pool.submit(bench.measure, ("B", ONE))
-        try:
-            while int(bench.pair.ssh(ONE, sent)) < before + 100:
-                assert not run.done(), run.result()
-                time.sleep(0.2)
+    sent = f"/sys/class/infiniband/{DEVICES['B']}/ports/1/hw_counters/sent_pkts"
+    flows = f"limit=$(($(cat {sent}) + 100)); until [ $(cat {sent}) -gt $limit ]; do sleep 0.2; done"
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            watch = pool.submit(bench.pair.ssh, ONE, flows, seconds=MODULE_SECONDS)
+            run = pool.submit(bench.measure, ("B", ONE), seconds=30)
+            watch.result()
             bench.pair.plug("B", plugged=False)
             legs = run.result()
-        finally:
-            bench.pair.plug("B", plugged=True)
+    finally:
+        bench.pair.plug("B", plugged=True)
     said = no_figure(legs["B", ONE])
     assert f"{NETDEVS['B']} lost its link during the measurement; ib_write_bw says: " in said
     print(legs["B", ONE].raw)
