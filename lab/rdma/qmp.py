@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import socket
+from contextlib import suppress
 from typing import Any
 
 from lab.common import LabError
@@ -52,5 +53,6 @@ class Qmp:
                 return message[wanted]
 
     def close(self) -> None:
-        self._stream.close()
+        with suppress(OSError):  # what it wanted to say to a QEMU that is gone
+            self._stream.close()
         self._socket.close()

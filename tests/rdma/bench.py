@@ -23,7 +23,7 @@ from lab.rdma.pair import DEVICES, NAMES, NETDEVS, ROOTS, Pair
 CHECKOUT = Path(__file__).parents[2]
 ONE, TWO = NAMES
 SECONDS = 10
-"""By the guests' clocks. A message of 1 MiB on each of 4 queue pairs takes half a second there, the first ones longer."""
+"""By the guests' clocks. A message of 1 MiB on each of 4 queue pairs takes half a second there, the first one more."""
 MEET_SECONDS = 60
 VAIN_SECONDS = 5
 """How much earlier one end may start than the other: where both come, and where one waits in vain."""
@@ -58,7 +58,7 @@ class Bench:
         self.env = os.environ | {
             "ANSIBLE_LOAD_CALLBACK_PLUGINS": "1",
             "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json",
-            "ANSIBLE_CALLBACKS_ENABLED": "",
+            "ANSIBLE_CALLBACKS_ENABLED": "ansible.posix.json",  # and not those of ansible.cfg
             "ANSIBLE_NOCOLOR": "1",
         }
         self._readiness: dict[str, Any] = {}
@@ -92,7 +92,9 @@ class Bench:
     def readiness(self) -> dict[str, Any]:
         """What each guest has for measuring."""
         if not self._readiness:
-            self._readiness = {name: said["readiness"] for name, said in self.module("link_bandwidth").items()}
+            self._readiness = {
+                name: said["readiness"] for name, said in self.module("link_bandwidth", measurements=[]).items()
+            }
         return self._readiness
 
     def measure(

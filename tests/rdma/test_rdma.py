@@ -10,6 +10,7 @@ the GID is the one of the address, and that a failure is never a figure and neve
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,12 +18,13 @@ from contextlib import contextmanager
 import pytest
 
 from lab.rdma.pair import DEVICES, NAMES, NETDEVS, ROOTS
-from tests.rdma.bench import MODULE_SECONDS, ONE, PREFIX, TWO, VAIN_SECONDS, Bench, Leg
+from tests.rdma.bench import ONE, PREFIX, TWO, VAIN_SECONDS, Bench, Leg
 
 pytestmark = pytest.mark.rdma
 
 NO_SPEED = "under software emulation, which says nothing about speed"
 SHIM = "/usr/local/bin/ib_write_bw"
+FLOW_SECONDS = 150
 INDEX = re.compile(r"GID index\s*: (\d+)")
 
 
@@ -119,9 +121,11 @@ def test_a_link_that_goes_down_mid_run(bench: Bench) -> None:
     flows = f"limit=$(($(cat {sent}) + 100)); until [ $(cat {sent}) -gt $limit ]; do sleep 0.2; done"
     try:
         with ThreadPoolExecutor(2) as pool:
-            watch = pool.submit(bench.pair.ssh, ONE, flows, seconds=MODULE_SECONDS)
+            watch = pool.submit(bench.pair.ssh, ONE, flows, seconds=FLOW_SECONDS)
             run = pool.submit(bench.measure, ("B", ONE), seconds=30)
-            watch.result()
+            while not watch.done():
+                assert not run.done(), run.result()
+                time.sleep(0.2)
             bench.pair.plug("B", plugged=False)
             legs = run.result()
     finally:
