@@ -1,0 +1,48 @@
+# Copyright: (c) 2026, The switchless.spark founders
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What ib_write_bw of perftest 25.01 (it calls itself 6.24) really said between the guests of make rdma."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.switchless.spark.plugins.module_utils._link import perftest
+from ansible_collections.switchless.spark.plugins.module_utils._link.reading import Reading
+
+RECORDED = Path(__file__).parent / "recorded"
+
+
+def read(name: str, rc: int) -> Reading:
+    return perftest.parse(rc, (RECORDED / f"{name}.txt").read_text(), "")
+
+
+@pytest.mark.parametrize("name", ["good-client", "good-server"])
+def test_a_figure_below_a_tenth_has_six_decimals(name: str) -> None:
+    assert read(name, 0) == Reading(0.047531)
+
+
+def test_an_average_of_0_is_no_figure() -> None:
+    """It could not find out the frequency of the CPU, and ended with 0 after nine messages."""
+    said = read("zero-client", 0)
+    assert said.gbps is None
+    assert said.words.endswith("1048576 9 0.000000 0.000000 0.000000")
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "met"),
+    [
+        ("gid-type-client", "Found Incompatibility issue with GID types.; Please Try to use a different IP", True),
+        ("gid-type-server", "Found Incompatibility issue with GID types.; Please Try to use a different IP", True),
+        ("no-server-client", "Couldn't connect to 198.18.0.2:18515", False),
+        ("late-client", "Completion with error at client; Failed status 9", True),
+        ("late-server", "ethernet_read_keys: Couldn't read remote address", True),
+    ],
+)
+def test_a_failure_is_no_figure_and_quoted(name: str, words: str, met: bool) -> None:
+    said = read(name, 1)
+    assert said.gbps is None
+    assert words in said.words
+    assert said.met is met
