@@ -25,8 +25,9 @@ ONE, TWO = NAMES
 SECONDS = 10
 """By the guests' clocks. A message of 1 MiB on each of 4 queue pairs takes half a second there, the first one more."""
 MEET_SECONDS = 60
-VAIN_SECONDS = 5
-"""How much earlier one end may start than the other: where both come, and where one waits in vain."""
+"""How much earlier one end may start than the other."""
+VAIN_SECONDS, VAIN_WAIT = 4, 5
+"""The same where one end waits for the other in vain."""
 MODULE_SECONDS = 300
 PREFIX = "0000:0000:0000:0000:0000:ffff"
 """Of a GID that is an IPv4 address."""

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 import pytest
 
 from lab.rdma.pair import DEVICES, NAMES, NETDEVS, ROOTS
-from tests.rdma.bench import ONE, PREFIX, TWO, VAIN_SECONDS, Bench, Leg
+from tests.rdma.bench import ONE, PREFIX, TWO, VAIN_SECONDS, VAIN_WAIT, Bench, Leg
 
 pytestmark = pytest.mark.rdma
 
@@ -95,7 +95,7 @@ def test_an_address_that_has_no_gid(bench: Bench) -> None:
     address, port = bench.address(ONE, "A"), NETDEVS["A"]
     bench.pair.ssh(ONE, f"ip address delete {address}/24 dev {port}")
     try:
-        legs = bench.measure(("A", ONE), wait=VAIN_SECONDS)
+        legs = bench.measure(("A", ONE), seconds=VAIN_SECONDS, wait=VAIN_WAIT)
     finally:
         bench.pair.ssh(ONE, f"ip address add {address}/24 dev {port}")
     said = no_figure(legs["A", ONE])
@@ -110,7 +110,7 @@ def test_a_wrong_gid(bench: Bench) -> None:
 
 
 def test_a_server_that_is_not_there(bench: Bench) -> None:
-    legs = bench.measure(("B", ONE), wait=VAIN_SECONDS, without=TWO)
+    legs = bench.measure(("B", ONE), seconds=VAIN_SECONDS, wait=VAIN_WAIT, without=TWO)
     said = no_figure(legs["B", ONE])
     assert f"Couldn't connect to {bench.address(TWO, 'B')}" in said
     assert f"{TWO}: gave no result" in said
@@ -122,7 +122,7 @@ def test_a_link_that_goes_down_mid_run(bench: Bench) -> None:
     try:
         with ThreadPoolExecutor(2) as pool:
             watch = pool.submit(bench.pair.ssh, ONE, flows, seconds=FLOW_SECONDS)
-            run = pool.submit(bench.measure, ("B", ONE), seconds=30)
+            run = pool.submit(bench.measure, ("B", ONE), seconds=20, wait=20)
             while not watch.done():
                 assert not run.done(), run.result()
                 time.sleep(0.2)

@@ -24,11 +24,12 @@ def test_a_figure_below_a_tenth_has_six_decimals(name: str) -> None:
     assert read(name, 0) == Reading(0.047531)
 
 
-def test_an_average_of_0_is_no_figure() -> None:
-    """It could not find out the frequency of the CPU, and ended with 0 after nine messages."""
-    said = read("zero-client", 0)
+@pytest.mark.parametrize(("name", "messages"), [("zero-client", 9), ("link-down-client", 0)])
+def test_an_average_of_0_is_no_figure(name: str, messages: int) -> None:
+    """It could not find out the frequency of the CPU; it lost its link. It ended with 0 both times."""
+    said = read(name, 0)
     assert said.gbps is None
-    assert said.words.endswith("1048576 9 0.000000 0.000000 0.000000")
+    assert said.words.endswith(f"1048576 {messages} 0.000000 0.000000 0.000000")
 
 
 @pytest.mark.parametrize(
