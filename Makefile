@@ -61,6 +61,12 @@ e2e: setup ## site.yml and the faults that a fabric must survive, on the lab
 faults: setup ## the NIC's faults, the group reboot and the link test, on the lab (not part of `make test` yet)
 	$(PYTEST)/faults.xml tests/e2e/test_4_cx7.py tests/e2e/test_5_link.py tests/e2e/test_6_faults.py
 
+.PHONY: rdma
+rdma: ## real ib_write_bw on soft-RoCE between two emulated guests; not part of test, about four minutes
+	@tools/setup lab/rdma/packages
+	python -m lab.rdma build
+	$(PYTEST)/rdma.xml --capture=no tests/rdma
+
 .PHONY: verify
 verify: setup ## ask a running cluster, from outside: make verify INVENTORY=inventories/mine
 	pytest tests/testinfra --inventory $(or $(INVENTORY),inventories/lab)
