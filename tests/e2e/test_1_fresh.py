@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cluster import CHECKOUT, Cluster
+from tests.e2e.cluster import CHECKOUT, PLAY_SECONDS, Cluster
 
 STATE = "find /etc -xdev -newer /run/e2e.mark -type f | sort; ip -br -4 address show scope global; nft list ruleset"
 PENDING = "test -e /var/lib/switchless/fabric/pending/manifest.json && echo armed || true"
@@ -155,7 +155,7 @@ def test_run_that_is_killed_half_way_is_undone_by_the_nodes_themselves(ring: Clu
     with subprocess.Popen(
         argv, cwd=CHECKOUT, env=ring.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True
     ) as play:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + PLAY_SECONDS
         while "armed" not in ring.node("spark1", PENDING):
             assert time.monotonic() < deadline, "the run never armed the roll-back"
             time.sleep(0.2)
