@@ -79,13 +79,10 @@ def test_relay_rules_are_loaded_and_saw_no_roce(host: Host) -> None:
 
 
 def test_every_neighbour_answers_at_the_full_mtu(facts: Facts, host: Host) -> None:
-    dead = [
-        port["peer"]
-        for port in facts["node"]["ports"]
-        if host.run(
-            "ping -n -c 2 -W 2 -M do -s %s -I %s %s", facts["mtu"] - 28, port["address"], port["peer"]["address"]
-        ).rc
-    ]
+    payload = str(facts["mtu"] - 28)
+    ping = "ping -n -c 2 -W 2 -M do -s %s -I %s %s"
+    ports = facts["node"]["ports"]
+    dead = [p["peer"] for p in ports if host.run(ping, payload, p["address"], p["peer"]["address"]).rc]
     assert not dead
 
 
