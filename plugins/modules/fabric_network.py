@@ -414,7 +414,7 @@ def restored(module: AnsibleModule, node: Node) -> dict[str, t.Any]:
     waiting = change.pending() is not None
     if waiting and not module.check_mode:
         change.disarm(node.runner)
-        run_checked(node.runner, [change.ROLLBACK_TOOL, "the play asked for it: a node or a path failed the proof"])
+        run_checked(node.runner, [*change.ROLLBACK_TOOL, "the play asked for it: a node or a path failed the proof"])
     return {"changed": waiting, "changes": [], "armed": False, "backups": []}
 
 

@@ -36,7 +36,7 @@ def main() -> None:
     """Measure and print."""
     inventory = sys.argv[1] if len(sys.argv) > 1 else "inventories/lab"
     play = ("ansible-playbook", "-i", inventory, "site.yml", "--tags", "fabric")
-    _, counted = run(*play, "-vvv")
+    counted = run(*play, "-vvv")[1]
     changed = {host: int(count) for host, count in RECAP.findall(counted)}
     hosts = len(changed)
     modules = Counter(MODULE.findall(counted))
@@ -44,7 +44,7 @@ def main() -> None:
     print(f"hosts {hosts}, changed {sum(changed.values())}, module runs a host {sum(on_nodes.values()):.0f}")
     for name, count in sorted(on_nodes.items(), key=lambda item: -item[1]):
         print(f"  {count:4.1f}  {name}")
-    pairs = [(run("ansible", "-i", inventory, "all", "-m", "ping")[0], run(*play)[0]) for _ in range(ROUNDS)]
+    pairs = [(run("ansible", "-i", inventory, "all", "-m", "ping")[0], run(*play)[0]) for attempt in range(ROUNDS)]
     pings, plays = zip(*pairs, strict=True)
     ratios = [play_time / ping_time for ping_time, play_time in pairs]
     for what, values in (("ping, s", pings), ("site.yml --tags fabric, s", plays), ("ratio", ratios)):

@@ -29,7 +29,7 @@ from .runner import Runner, run_checked
 
 STATE = pathlib.Path("/var/lib/switchless/fabric")
 BACKUPS = pathlib.Path("/var/lib/switchless/backup")
-ROLLBACK_TOOL = "/usr/local/lib/switchless/fabric-rollback"
+ROLLBACK_TOOL = ("/usr/bin/python3", "/usr/local/lib/switchless/fabric-rollback")
 ROLLBACK_UNIT = "switchless-fabric-rollback.service"
 DEADLINE_UNIT = "switchless-fabric-deadline"
 

@@ -129,7 +129,7 @@ class Node:
 
     def dmesg(self) -> str:
         """The log as dmesg prints it."""
-        return "".join(f"[{seconds:12.6f}] {text}\n" for seconds, _, text in self.log)
+        return "".join(f"[{seconds:12.6f}] {text}\n" for seconds, priority, text in self.log)
 
     def judge(self, *, planned: Sequence[str] = ("p0", "p1"), bandwidth: Any = (), rebooted: bool = False) -> Any:
         """What cx7_info reads of it and cx7_health makes of that; planned are cages."""

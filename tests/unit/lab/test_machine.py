@@ -74,5 +74,5 @@ def test_a_link_in_netlink() -> None:
     message = struct.pack("=IHHII", 16 + len(payload), netns.RTM_NEWLINK, 0, 1, 0) + payload
     done = struct.pack("=IHHII", 20, netns.NLMSG_DONE, 0, 1, 0) + bytes(4)
     padded = message + bytes(-len(message) % 4)
-    assert [kind for kind, _ in netns.messages(padded + done)] == [netns.RTM_NEWLINK, netns.NLMSG_DONE]
+    assert [kind for kind, body in netns.messages(padded + done)] == [netns.RTM_NEWLINK, netns.NLMSG_DONE]
     assert list(netns.messages(b"\4\0\0\0" + bytes(12))) == []

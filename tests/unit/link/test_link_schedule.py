@@ -175,7 +175,7 @@ def test_one_measurement_in_full() -> None:
 )
 def test_which_tool_and_why(one: Data, two: Data, methods: list[str], reasons: list[str]) -> None:
     made = pair(one, two)
-    assert [item["method"] for item in made["rounds"][0]["one"]] == [m for m in methods for _ in "io"]
+    assert [item["method"] for item in made["rounds"][0]["one"]] == [m for m in methods for direction in "io"]
     assert made["reasons"] == reasons
 
 

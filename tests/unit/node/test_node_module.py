@@ -377,7 +377,7 @@ def test_restoring(bench: Bench) -> None:
     result = bench.run(state="restored")
     assert (result["changed"], result["armed"], result["pending"]) == (True, False, False)
     reason = "the play asked for it: a node or a path failed the proof"
-    assert bench.node.asked == [*STOP, f"{change.ROLLBACK_TOOL} {reason}"]
+    assert bench.node.asked == [*STOP, f"{' '.join(change.ROLLBACK_TOOL)} {reason}"]
 
 
 def test_restoring_where_nothing_waits(bench: Bench) -> None:
@@ -387,7 +387,7 @@ def test_restoring_where_nothing_waits(bench: Bench) -> None:
 
 def test_a_roll_back_that_fails_says_what(bench: Bench) -> None:
     bench.run()
-    bench.node.answers = {change.ROLLBACK_TOOL: Result(1, "rolled back: x\nfailed: netplan generate: no", "")}
+    bench.node.answers = {" ".join(change.ROLLBACK_TOOL): Result(1, "rolled back: x\nfailed: netplan generate: no", "")}
     assert bench.run(state="restored")["msg"].endswith("failed: netplan generate: no")
 
 
