@@ -58,6 +58,8 @@ def parse(rc: int, stdout: str, stderr: str, seconds: int) -> Reading:
         return Reading(None, words, met=not _not_met(words))
     received = _mapping(_mapping(data, "end"), "sum_received")
     bits, lasted = positive(received.get("bits_per_second")), positive(received.get("seconds"))
+    if received.get("bits_per_second") == 0:
+        return Reading(None, "an average of 0 Gb/s, so nothing was measured: the server received no data")
     if bits is None or lasted is None:
         return Reading(None, f"the JSON has no end.sum_received, {ended(rc)}")
     if lasted < seconds * SHORTEST:

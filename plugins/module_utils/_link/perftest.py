@@ -26,7 +26,8 @@ HEADER = re.compile(r"#bytes\s+#iterations\s+BW peak\[(?P<unit>[^\]]+)\]\s+BW av
 UNIT = "Gb/sec"
 NOT_MET = ("Couldn't connect to", "Couldn't listen to port", "Connection refused", "Address already in use")
 COMPLAINT = re.compile(
-    r"fail|couldn't|unable|error|not found|not supported|invalid|no such|denied|cannot|can't|mismatch", re.IGNORECASE
+    r"fail|couldn't|unable|error|not found|not supported|invalid|no such|denied|cannot|can't|mismatch|incompatib",
+    re.IGNORECASE,
 )
 # Lines that every run may print
 HARMLESS = re.compile(r"^libibverbs: Warning|Conflicting CPU frequency|Data ex\. method")
@@ -66,10 +67,12 @@ def parse(rc: int, stdout: str, stderr: str) -> Reading:
 
 def _row(cells: list[str]) -> Reading:
     try:
-        size, average = int(cells[0]), positive(float(cells[AVERAGE]))
+        size, average = int(cells[0]), float(cells[AVERAGE])
         float(cells[AVERAGE + 1])  # a row that was cut off has no message rate
     except (ValueError, IndexError):
         return Reading(None, f"not a row of figures: {' '.join(cells)}")
-    if size != MESSAGE_BYTES or average is None:
+    if size == MESSAGE_BYTES and average == 0:
+        return Reading(None, f"an average of 0 Gb/s, so nothing was measured: {' '.join(cells)}")
+    if size != MESSAGE_BYTES or positive(average) is None:
         return Reading(None, f"not a row of figures for {MESSAGE_BYTES} bytes: {' '.join(cells)}")
     return Reading(average)

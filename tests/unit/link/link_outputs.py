@@ -49,6 +49,7 @@ NO_DEVICE = """\
  If device exists, check if driver is up
  Unable to find the Infiniband/RoCE device
 """
+GID_TYPES = " Found Incompatibility issue with GID types.\n Please Try to use a different IP version.\n\n"
 NO_RTR = "Failed to modify QP 306 to RTR\n Unable to Connect the HCA's through the link\n"
 WENT_AWAY = """\
 ethernet_read_keys: Couldn't read remote address

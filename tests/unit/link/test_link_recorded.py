@@ -29,14 +29,15 @@ def test_an_average_of_0_is_no_figure(name: str, messages: int) -> None:
     """It could not find out the frequency of the CPU; it lost its link. It ended with 0 both times."""
     said = read(name, 0)
     assert said.gbps is None
-    assert said.words.endswith(f"1048576 {messages} 0.000000 0.000000 0.000000")
+    row = f"1048576 {messages} 0.000000 0.000000 0.000000"
+    assert said.words == f"an average of 0 Gb/s, so nothing was measured: {row}"
 
 
 @pytest.mark.parametrize(
     ("name", "words", "met"),
     [
-        ("gid-type-client", "Found Incompatibility issue with GID types.; Please Try to use a different IP", True),
-        ("gid-type-server", "Found Incompatibility issue with GID types.; Please Try to use a different IP", True),
+        ("gid-type-client", "Found Incompatibility issue with GID types.", True),
+        ("gid-type-server", "Found Incompatibility issue with GID types.", True),
         ("no-server-client", "Couldn't connect to 198.18.0.2:18515", False),
         ("late-client", "Completion with error at client; Failed status 9", True),
         ("late-server", "ethernet_read_keys: Couldn't read remote address", True),
@@ -45,5 +46,5 @@ def test_an_average_of_0_is_no_figure(name: str, messages: int) -> None:
 def test_a_failure_is_no_figure_and_quoted(name: str, words: str, met: bool) -> None:
     said = read(name, 1)
     assert said.gbps is None
-    assert words in said.words
+    assert said.words.startswith(words), "nothing of ours comes before the tool's own words"
     assert said.met is met
