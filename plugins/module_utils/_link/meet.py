@@ -6,8 +6,10 @@
 """One end of one measurement. Both ends run the same list at the same time and meet at each item.
 
 Nothing is told to wait for the other: the server listens, the client tries until somebody answers. So that one failure
-does not spoil the rest, item number i has until start + i * slot to begin, on both ends: whoever is early because
-something failed at once meets the other, who waited in vain, at the next item.
+does not spoil the rest, the i-th item since the ends were last together has until i slots after that to begin, on both
+ends: whoever is early because something failed at once meets the other, who waited in vain, at the next item. A figure
+puts them together again, so a server never waits longer than its last failures explain: the first that goes silent,
+as by a cable that is pulled, ends a slot and a limit after it began, however many were good before.
 """
 
 from __future__ import annotations
@@ -111,8 +113,15 @@ class CannotBeginError(Exception):
 
 def take_all(bench: Bench, items: list[Item]) -> list[dict[str, Any]]:
     """Take part in all measurements, one after the other."""
-    start = bench.now()
-    return [take(bench, item, start + number * bench.slot) for number, item in enumerate(items, 1)]
+    together, since = bench.now(), 0
+    outcomes = []
+    for item in items:
+        since += 1
+        outcome = take(bench, item, together + since * bench.slot)
+        if outcome["gbps"] is not None:  # the tools end at the same time
+            together, since = bench.now(), 0
+        outcomes.append(outcome)
+    return outcomes
 
 
 def take(bench: Bench, item: Item, deadline: float) -> dict[str, Any]:

@@ -185,6 +185,18 @@ def test_after_a_failure_there_is_time_to_meet_the_other_end_again(spark: Node) 
     assert spark.time > 125
 
 
+@pytest.mark.parametrize("good", [0, 1, 3])
+def test_a_server_whose_cable_is_pulled_ends_soon(spark: Node, good: int) -> None:
+    """Its client is gone without a word, so that only the time limit ends it; what comes after it fails at once."""
+    spark.answer(Result(0, out.rdma(out.HEALTHY_ROW)), seconds=6, times=good)
+    spark.answer(Result(124, out.WAITING), seconds=38, then=lambda: spark.link(carrier="0", downs="2"))
+    start = spark.time
+    seen = outcome(spark, *[item("server") for _number in range(4)])
+    assert [asked.split()[2] for asked in spark.asked] == ["38.0"] * (good + 1), "5 + 8 to measure, 25 to meet"
+    assert spark.time - start - 6 * good <= 60
+    assert seen["gbps"] is None
+
+
 @pytest.mark.parametrize(
     ("result", "words"),
     [
