@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError, shown
 from ansible_collections.switchless.spark.plugins.module_utils._fabric.model import ROOTS
 from ansible_collections.switchless.spark.plugins.module_utils._fabric.plain import plain
+
 from .model import RING, RING_ID, Channel, Device, Graph
 
 MOST_CHANNELS = 32

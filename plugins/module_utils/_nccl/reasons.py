@@ -122,9 +122,7 @@ REASONS: dict[str, Reason] = {
         "which nothing of this can be checked.",
         _KINDLING,
     ),
-    "NCCL_DEBUG_SUBSYS": Reason(
-        "Only what is said while NCCL starts, so that serving logs stay short.", "tests/nccl"
-    ),
+    "NCCL_DEBUG_SUBSYS": Reason("Only what is said while NCCL starts, so that serving logs stay short.", "tests/nccl"),
 }
 
 ABSENT: dict[str, Reason] = {

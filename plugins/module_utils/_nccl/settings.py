@@ -14,6 +14,7 @@ from ansible_collections.switchless.spark.plugins.module_utils._fabric.bind impo
 from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError, listing, shown
 from ansible_collections.switchless.spark.plugins.module_utils._fabric.model import ROOTS
 from ansible_collections.switchless.spark.plugins.module_utils._fabric.plain import plain
+
 from .graph import generate, parse_channels, render
 from .model import Device, device_to_dict
 from .reasons import ABSENT, REASONS
@@ -23,6 +24,8 @@ CABLED = ("pair", "triangle", "ring")
 SWITCH = "switch"
 ARX_SIZE = 4
 """Ranks of a ring that arx forwards in."""
+
+IN_THE_WAY_ON_A_SWITCH = frozenset(("NCCL_GRAPH_FILE", "NCCL_ALGO", "NCCL_IB_SUBNET_AWARE_ROUTING"))
 
 DEFAULT_CHANNELS = 8
 DEFAULT_GRAPH_FILE = "/etc/switchless/nccl-graph.xml"
@@ -59,7 +62,8 @@ def settings(
         **(_arx(devices) if arx and link == "rdma" and (layout, size) == ("ring", ARX_SIZE) else {}),
         **_debug(plain(debug)),
     }
-    absent = [name for name in ABSENT if name not in environment and (layout == SWITCH or name not in _CABLED_NAMES)]
+    unwanted = ABSENT.keys() - environment.keys() - (frozenset() if layout == SWITCH else IN_THE_WAY_ON_A_SWITCH)
+    absent = [name for name in ABSENT if name in unwanted]
     reasons = {**{name: REASONS[name] for name in environment}, **{name: ABSENT[name] for name in absent}}
     return {
         "environment": environment,
@@ -68,10 +72,6 @@ def settings(
         "graph": render(generate(devices, channels)) if layout != SWITCH else None,
         "devices": [device_to_dict(device) for device in devices],
     }
-
-
-_CABLED_NAMES = frozenset(("NCCL_GRAPH_FILE", "NCCL_ALGO", "NCCL_IB_SUBNET_AWARE_ROUTING"))
-"""Needed on cables over RDMA, in the way on a switch."""
 
 
 def _shape(plan: object) -> tuple[str, int, int]:
@@ -96,8 +96,8 @@ def _devices(host: object, functions: object, net: str, order: object) -> tuple[
     node: Any = plain(host)
     if net == "rdma":
         problems = [
-            f"{node['host']}: cage {port['cage']} on PCIe root {port['root']} (cable {port['cable']}): {port['netdev']} "
-            "has no RDMA device: NCCL needs one on every port of the plan; load the kernel module mlx5_ib, install "
+            f"{node['host']}: cage {port['cage']} on PCIe root {port['root']} (cable {port['cable']}): "
+            f"{port['netdev']} has no RDMA device: NCCL needs one on every port of the plan; load the kernel module mlx5_ib, install "
             "rdma-core, and run with --tags cx7 for the reason and the cure"
             for port in ports
             if not port["rdma"]
