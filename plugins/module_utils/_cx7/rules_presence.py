@@ -59,7 +59,13 @@ def _all_absent(port: Port) -> Reason:
     before = cx7.events[:at]
     seated = signs.of_kind(before, "module_plugged", "link_up", cage=port.cage, root=port.root)
     unplugged = signs.of_kind(before, "module_unplugged", cage=port.cage, root=port.root)
+    pulled = signs.pulled(cx7, before, port.cage, port.root)
     nothing = "No ConnectX-7 function is on the PCI bus"
+    # The marker says what the next boot does; it stands in for a driver that does not say what this one did.
+    hotplug = cx7.hotplug.armed if cx7.hotplug.enabled is None else cx7.hotplug.enabled
+    if planned and pulled is not None and (removal is not None or hotplug):
+        text = f"The cable to {port.peer} in {port.name} was pulled out while the node ran, and hot-plug let the NIC go"
+        return reason("cable_missing", FAULT, text, texts([pulled] if removal is None else [pulled, removal]))
     if removal is not None:
         evidence = texts([*seated[:1], removal])
         if signs.is_removal_at_boot(cx7, removal):
@@ -108,7 +114,11 @@ def no_link(port: Port) -> Iterator[Reason]:
         yield reason("twin_down", FAULT, text, shown)
     elif planned:
         removals = [e for e in port.events("hotplug_removal") if not signs.is_removal_at_boot(port.cx7, e)]
-        if removals:
+        pulled = signs.pulled(port.cx7, port.cx7.events, port.cage, port.root)
+        if removals and pulled is not None:
+            text = f"The cable to {port.peer} in {port.name} was pulled out while the node ran"
+            yield reason("cable_missing", FAULT, text, [*shown, *texts([pulled])])
+        elif removals:
             text = f"{port.name} has no link since the hot-plug driver removed the NIC while the node ran"
             yield reason("nic_dropped", NEEDS_REBOOT, text, [*shown, *texts(removals)])
         elif port.expected is not None and port.expected.peer_dropped:

@@ -65,6 +65,18 @@ def plugged_while_running(cx7: Cx7, cage: str, root: str) -> list[Event]:
     return [event for index, event in enumerate(cx7.events) if event in wanted and _is_late(cx7, index, event)]
 
 
+def pulled(cx7: Cx7, events: Sequence[Event], cage: str, root: str) -> Event | None:
+    """The C(Cable unplugged) by which this port lost a cable that it had; ``events`` are the first ones of ``cx7``.
+
+    The driver's probe says the same of every empty cage: that alone is no cable that anyone pulled.
+    """
+    seen = of_kind(events, "module_plugged", "module_unplugged", "link_up", cage=cage, root=root)
+    if not seen or seen[-1].kind != "module_unplugged":
+        return None
+    had_one = any(event.kind != "module_unplugged" for event in seen)
+    return seen[-1] if had_one or _is_late(cx7, events.index(seen[-1]), seen[-1]) else None
+
+
 def is_removal_at_boot(cx7: Cx7, removal: Event) -> bool:
     """The hot-plug driver found no cable after the boot, as opposed to a peer or a cable that went away later."""
     if removal.seconds is None:

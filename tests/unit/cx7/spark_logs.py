@@ -115,6 +115,19 @@ B5 = boot(0, 1) + (
     "[ 9005.200000] cx7-pcie-hotplug MTKP0001:00: Cable removal\n"
     "[ 9030.300000] cx7-pcie-hotplug MTKP0001:00: Cable plugin\n"
 )
+# The cables are pulled out: the driver sees the modules go, then hot-plug takes the NIC off the bus.
+PULLED_P0 = (
+    "[ 9004.900000] mlx5_core 0000:01:00.0: Port module event: module 0, Cable unplugged\n"
+    "[ 9004.910000] mlx5_core 0002:01:00.0: Port module event: module 0, Cable unplugged\n"
+)
+PULLED = PULLED_P0 + PULLED_P0.replace(":01:00.0", ":01:00.1").replace("module 0", "module 1")
+REMOVED = "[ 9006.200000] cx7-pcie-hotplug MTKP0001:00: Cable removal\n"
+BACK_WITH_P1 = (
+    "[ 9600.100000] cx7-pcie-hotplug MTKP0001:00: Cable plugin\n"
+    "[ 9604.900000] mlx5_core 0000:01:00.0: firmware version: 28.45.4028\n"
+    "[ 9605.200000] mlx5_core 0000:01:00.0: Port module event: module 0, Cable unplugged\n"
+    "[ 9605.210000] mlx5_core 0000:01:00.1: Port module event: module 1, Cable plugged\n"
+)
 B10 = """\
 [ 9490.100000] pcieport 0000:00:00.0: AER: Uncorrectable (Fatal) error message received from 0000:01:00.0
 [ 9491.100000] pcieport 0002:00:00.0: PCIe Bus Error: severity=Correctable, type=Physical Layer, (Receiver ID)

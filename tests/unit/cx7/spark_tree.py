@@ -89,6 +89,7 @@ class Shown:
     gids: Mapping[str, Mapping[int, tuple[str | None, str | None, str | None]]] = field(default_factory=dict)
     uptime: str | None = "86400.00 100.00"
     armed: bool = True
+    enabled: str | None = "1"  # what the hot-plug driver says of itself
 
     def is_absent(self, port: str) -> bool:
         return self.absent == "all" or port in self.absent.split(", ")
@@ -105,7 +106,7 @@ class Shown:
         if self.armed:
             write(root / "etc/nvidia/cx7-hotplug-enabled", "")
         hotplug = sys / "devices/platform/MTKP0001:00/pcie_hotplug"
-        write(hotplug / "hotplug_enabled", "1")
+        write(hotplug / "hotplug_enabled", self.enabled)
         write(hotplug / "debug_state", "0" if self.absent == "all" else "1")
         for letter, domain in DOMAIN.items():
             bridge = sys / f"devices/pci{domain}:00/{domain}:00:00.0"

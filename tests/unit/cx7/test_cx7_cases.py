@@ -17,7 +17,8 @@ from ansible_collections.switchless.spark.plugins.module_utils._cx7.health impor
 from ansible_collections.switchless.spark.plugins.module_utils._cx7.node import Sources, look
 from ansible_collections.switchless.spark.plugins.module_utils._cx7.remedies import REMEDIES
 from ansible_collections.switchless.spark.plugins.module_utils._cx7.sysfs import Tree
-from tests.unit.cx7.spark_cases import CASES, Case
+from tests.unit.cx7.spark_case import Case
+from tests.unit.cx7.spark_cases import CASES
 from tests.unit.cx7.spark_tree import PORTS, Script
 
 
