@@ -97,8 +97,8 @@ def _devices(host: object, functions: object, net: str, order: object) -> tuple[
     if net == "rdma":
         problems = [
             f"{node['host']}: cage {port['cage']} on PCIe root {port['root']} (cable {port['cable']}): "
-            f"{port['netdev']} has no RDMA device: NCCL needs one on every port of the plan; load the kernel module mlx5_ib, install "
-            "rdma-core, and run with --tags cx7 for the reason and the cure"
+            f"{port['netdev']} has no RDMA device: NCCL needs one on every port of the plan; load the "
+            "kernel module mlx5_ib, install rdma-core, and run with --tags cx7 for the reason and the cure"
             for port in ports
             if not port["rdma"]
         ]

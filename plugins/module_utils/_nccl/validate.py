@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError, shown
-from ansible_collections.switchless.spark.plugins.module_utils._fabric.host import host_view
+from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError, listing, shown
 from ansible_collections.switchless.spark.plugins.module_utils._fabric.model import ROOTS
 from ansible_collections.switchless.spark.plugins.module_utils._fabric.plain import plain
 from ansible_collections.switchless.spark.plugins.module_utils._fabric.plan import plan_from_dict
@@ -62,8 +61,8 @@ def _error(code: str, text: str) -> Finding:
 def _other(graph: Graph) -> Finding:
     return _error(
         "other_graph",
-        f"a graph has the id {graph.id}: expected {RING_ID}, the ring's, and no other: NCCL searches the rest by itself; "
-        "leave it out",
+        f"a graph has the id {graph.id}: expected {RING_ID}, the ring's, and no other: NCCL searches the rest by "
+        "itself; leave it out",
     )
 
 
@@ -180,7 +179,8 @@ def node_findings(
     value = plain(nodes)
     if not isinstance(value, dict):
         raise FabricError(f"nodes is {shown(value)}: expected hosts with what the filter nccl_settings gives")
-    whole = plan_from_dict(plan)
+    order = plan_from_dict(plan).order
+    ranks = {host: rank for rank, host in enumerate(order)}
     graphs: dict[int, Graph] = {}
     devices: dict[int, Sequence[Device]] = {}
     found: list[tuple[str | None, Finding]] = []
@@ -191,7 +191,9 @@ def node_findings(
         text, environment = node.get("graph"), node.get("environment", {})
         if not isinstance(text, str) or not isinstance(environment, dict):
             raise FabricError(f"{host}: has {shown(raw)}: expected what the filter nccl_settings gives")
-        rank = host_view(whole, host).rank
+        if host not in ranks:
+            raise FabricError(f"host {shown(host)} is not in the fabric ({listing(order)}): name one of its hosts")
+        rank = ranks[host]
         devices[rank] = devices_from(node.get("devices"))
         seen = findings(text, devices[rank], environment, nccl=nccl, dumped=dumped)
         found += [(host, replace(finding, rank=rank)) for finding in seen]
