@@ -31,6 +31,7 @@ P2C_SINCE = (2, 27, 3)
 _BLANK = " \n\r"
 _NAME_ENDS = " >/\n\r"
 _INSIDE = {"graphs": ("graph",), "graph": ("channel",), "channel": ("net", "gpu"), "net": (), "gpu": ()}
+_KEY = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,8})")
 _HEX = re.compile(r"(0x)?[0-9a-fA-F]{1,16}")
 _FLOAT = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?(e[-+]?[0-9]{1,2})?")
@@ -156,6 +157,8 @@ class _Reader:
                 raise self._refusal(start, f"{seen} in <{element.name}>", 'name="value" behind exactly one space')
             self._limit(start, "an attribute's name")
         key = self._text[start : self._at - 1]
+        if not _KEY.fullmatch(key):
+            raise self._refusal(start, f"the attribute {key!r} in <{element.name}>", "a name behind exactly one space")
         if self._next(f"the attribute {key}") != '"':
             seen = f"{self._text[self._at - 1]!r} behind {key}="
             raise self._refusal(self._at - 1, seen, "a double quote: not every NCCL takes others")
