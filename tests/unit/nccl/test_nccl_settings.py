@@ -15,6 +15,7 @@ from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors im
 from ansible_collections.switchless.spark.plugins.module_utils._nccl.reasons import ABSENT, REASONS
 from ansible_collections.switchless.spark.plugins.module_utils._nccl.settings import settings
 from tests.unit.fabric.fabric_world import Data, ring
+from tests.unit.fabric.test_fabric_filters import is_plain, tagged
 from tests.unit.nccl.nccl_world import CONTROL, functions, inventory, of_cables, of_inventory
 
 CABLED = {
@@ -255,3 +256,14 @@ def test_the_filter() -> None:
     assert apply(views["329f"], plan, functions(), control=CONTROL, channels="8") == of_inventory("ring4", "329f")
     with pytest.raises(AnsibleFilterError, match=r"nccl_settings: 329f: cage p0 on PCIe root A .* has no RDMA device"):
         apply(views["329f"], plan, functions(p0A=["rdma"]), CONTROL)
+
+
+def test_ansible_s_tags_do_not_come_through() -> None:
+    plan, views = inventory("ring4")
+    order = ["rocep1s0f0", "rocep1s0f1", "roceP2p1s0f0", "roceP2p1s0f1"]
+    values = {"graph_file": "/run/graph.xml", "device_order": order, "debug": "WARN", "net": "rdma"}
+    args = (views["329f"], plan, functions(), CONTROL)
+    told = settings(*map(tagged, args), **tagged(values))
+    assert not is_plain(tagged(values)), "the test would prove nothing"
+    assert is_plain(told)
+    assert told == settings(*args, **values)  # type: ignore[arg-type]

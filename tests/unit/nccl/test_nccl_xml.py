@@ -155,7 +155,7 @@ def test_what_nccl_refuses(text: str, words: str) -> None:
         (GOOD.replace('"0" pattern', '"0"  pattern'), "a space before ' ' in <graph>: expected .* exactly one space"),
         (GOOD.replace('dev="1"/>', 'dev="1" />'), "a space before '/' in <net>"),
         (GOOD.replace("<channel>", "<channel >"), "a space before '>' in <channel>"),
-        (GOOD.replace("latencyinter", "\tlatencyinter"), r"the attribute '\\tlatencyinter' in <graph>: expected a name"),
+        (GOOD.replace("latencyinter", "\tlatencyinter"), r"'\\tlatencyinter' in <graph>: expected a name"),
         (GOOD.replace(' crossnic="1"', " crossnic"), "the attribute 'crossnic' without a value"),
         (GOOD.replace('pattern="4"', "pattern='4'"), '"\'" behind pattern=: expected a double quote'),
         (GOOD.replace('id="0"', 'id="0" id="1"'), "<graph> has id twice"),
