@@ -38,9 +38,9 @@ REASONS: dict[str, Reason] = {
         "METIQ, docs/nccl-contract.md; tests/nccl",
     ),
     "NCCL_IB_HCA": Reason(
-        "The leading = makes the names exact, and only ports with a cable are named, in the order of their PCI "
-        "addresses, which numbers the devices in the graph.",
-        _KINDLING,
+        "The leading = makes the names exact, and only ports with a cable are named; NCCL numbers those that have a "
+        "link by PCI address, in whatever order they stand here.",
+        "NVIDIA/nccl v2.30.7, src/transport/net_ib/init.cc; kindlingai/glm-5.3-flash-gx10, image/fabric_ring.py",
     ),
     "NCCL_IB_SUBNET_AWARE_ROUTING": Reason(
         "With one GPU a node NCCL sends on the device it receives on; 1 makes the sender change to the device on the "
