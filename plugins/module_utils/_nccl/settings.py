@@ -105,8 +105,8 @@ def _devices(host: object, functions: object, net: str, order: object) -> tuple[
         if problems:
             raise FabricError(*problems)
     key = "rdma" if net == "rdma" else "netdev"
-    # NCCL sorts by domain, bus and device; the two functions of a root stay as the kernel lists them, which is in order
-    # unless a driver was bound anew. That is why what NCCL says it found is compared with this.
+    # NCCL sorts by domain, bus and device; the two functions of a root stay as the kernel lists them, usually in order.
+    # That is why what NCCL says it found is compared with this, and why device_order is there.
     ports.sort(key=lambda port: str(pci[port["cage"], port["root"]]))
     if order is not None:
         ports = _ordered(ports, key, order)
