@@ -16,17 +16,20 @@ from .plain import plain
 from .plan import plan_from_dict
 
 Probe = Mapping[str, Any]
+TOOLS = {"rdma": "ib_write_bw", "tcp": "iperf3"}
+NOT_MEASURED = "not measured"
 
 
-def report(plan: object, proofs: object) -> dict[str, Any]:
+def report(plan: object, proofs: object, measured: object = None) -> dict[str, Any]:
     """Join the plan with the proofs; ``proofs`` maps a host to what fabric_probe_info gave (missing, null or without a
-    probe: not run).
+    probe: not run), ``measured`` a host to the rows that role link_test keeps as link_test_bandwidth.
 
     Gives ``text`` and ``data``. ``data.verdict`` is ``proved`` only when every path of the plan was probed and
     answered; ``failed`` when a path did not answer; else ``incomplete``.
     """
     planned: Mapping[str, Any] = plain(plan)  # type: ignore[assignment]
     given: Mapping[str, Any] = plain(proofs)  # type: ignore[assignment]
+    bandwidth = list(_bandwidth(planned, plain(measured or {})))  # type: ignore[arg-type]
     by_host = {host: proof for host, proof in given.items() if proof and proof.get("probes")}
     probes = {host: list(proof["probes"]) for host, proof in by_host.items()}
     missing = [host for host in planned["order"] if host not in probes]
@@ -35,7 +38,8 @@ def report(plan: object, proofs: object) -> dict[str, Any]:
     # Each cable both ways on both roots; each node to both roots of both cages of every node that is no neighbour.
     paths = {"ping": 4 * len(planned["cables"]), "tcp": 4 * planned["size"] * max(planned["size"] - 3, 0)}
     verdict = "failed" if failures else "proved" if answered == paths and not missing else "incomplete"
-    lines = [draw(plan_from_dict(planned)), "", *_cables(planned, probes), "", *_relay(probes, paths["tcp"]), ""]
+    lines = [draw(plan_from_dict(planned)), "", *_cables(planned, probes), "", *_speeds(planned, bandwidth), ""]
+    lines += [*_relay(probes, paths["tcp"]), ""]
     if missing:
         lines.append(f"Not probed in this run: {', '.join(missing)}")
     lines += [f"FAILED  {failure}" for failure in failures]
@@ -48,6 +52,7 @@ def report(plan: object, proofs: object) -> dict[str, Any]:
         "verdict": verdict,
         "plan": planned,
         "probes": probes,
+        "bandwidth": bandwidth,
         "failures": failures,
         "not_probed": missing,
     }
@@ -74,6 +79,45 @@ def _cables(plan: Mapping[str, Any], probes: Mapping[str, Sequence[Probe]]) -> I
             times = ["failed" if not p["ok"] else f"{p['rtt_ms']:.2f}" for p in found]
             cells.append(f"{root} {' '.join(times) or 'not run'}")
         yield f"  {cable['cable']:>3}  {cable['name']:<33} " + " ".join(f"{cell:<15}" for cell in cells).rstrip()
+
+
+def _bandwidth(
+    plan: Mapping[str, Any], measured: Mapping[str, Sequence[Mapping[str, Any]] | None]
+) -> Iterator[dict[str, Any]]:
+    """For each cable and root both directions, as the node says that sends; without a row: not measured."""
+    said = {
+        (host, row["cable"], row["cage"], row["root"]): row
+        for host, rows in measured.items()
+        for row in rows or ()
+        if row["direction"] == "out"
+    }
+    for cable in plan["cables"]:
+        first, second = cable["ends"]
+        for root in ROOTS:
+            for source, target in ((first, second), (second, first)):
+                row = said.get((source["host"], cable["cable"], source["cage"], root), {})
+                yield {
+                    "cable": cable["cable"],
+                    "root": root,
+                    "from": f"{source['host']}:{source['cage']}",
+                    "to": f"{target['host']}:{target['cage']}",
+                    "gbps": row.get("gbps"),
+                    "tool": TOOLS.get(row.get("method", "")),
+                    "verdict": row.get("verdict", NOT_MEASURED),
+                }
+
+
+def _speeds(plan: Mapping[str, Any], bandwidth: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    yield "Bandwidth: from the first end to the second and back, in Gb/s, with the tool that measured it"
+    for cable in plan["cables"]:
+        cells = []
+        for root in ROOTS:
+            both = [row for row in bandwidth if (row["cable"], row["root"]) == (cable["cable"], root)]
+            figures = [row["verdict"] if row["gbps"] is None else f"{row['gbps']:.2f}" for row in both]
+            tools = dict.fromkeys(row["tool"] for row in both if row["tool"])
+            words = [NOT_MEASURED] if figures == [NOT_MEASURED] * len(both) else [*figures, *tools]
+            cells.append(f"{root} {' '.join(words)}")
+        yield f"  {cable['cable']:>3}  {cable['name']:<33} " + " ".join(f"{cell:<28}" for cell in cells).rstrip()
 
 
 def _relay(probes: Mapping[str, Sequence[Probe]], paths: int) -> Iterator[str]:

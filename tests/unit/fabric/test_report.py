@@ -5,9 +5,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.plugins.loader import init_plugin_loader
+from ansible.template import Templar
 
 from ansible_collections.switchless.spark.plugins.module_utils._fabric.devices import devices
 from ansible_collections.switchless.spark.plugins.module_utils._fabric.report import report
@@ -38,9 +42,28 @@ def article() -> tuple[Data, dict[str, Data]]:
 
 
 def page(text: str) -> list[str]:
-    """The lines below the drawing."""
+    """The lines below the drawing, without the bandwidths."""
     lines = text.splitlines()
-    return lines[next(number for number, line in enumerate(lines) if line.startswith("Neighbours")) :]
+    start, end = (number(lines, word) for word in ("Bandwidth", "Relay"))
+    return lines[number(lines, "Neighbours") : start] + lines[end:]
+
+
+def speeds(text: str) -> list[str]:
+    """The lines of the bandwidths."""
+    lines = text.splitlines()
+    return lines[number(lines, "Bandwidth") + 1 : number(lines, "Relay") - 1]
+
+
+def number(lines: list[str], beginning: str) -> int:
+    return next(number for number, line in enumerate(lines) if line.startswith(beginning))
+
+
+def row(cable: int, place: str, gbps: float | None = 98.03, **more: Any) -> Data:
+    """A row of link_test_bandwidth."""
+    cage, root, direction = place.split()
+    verdict = "unknown" if gbps is None else "ok"
+    made = {"cable": cable, "cage": cage, "root": root, "direction": direction, "gbps": gbps, "verdict": verdict}
+    return made | {"method": "rdma", "peer": "…", "detail": "", "raw": "…"} | more
 
 
 def test_the_page_of_the_article() -> None:
@@ -171,3 +194,72 @@ def test_cable_1_is_not_cable_11() -> None:
     lines = page(report(plan_of(cables, hosts, mtu=4200), proofs)["text"])
     assert lines[0].startswith("Neighbours: ping of 4172 bytes")
     assert [line.split()[0] for line in lines[1:13] if "failed" in line] == ["11"]
+
+
+ENDS = "Bandwidth: from the first end to the second and back, in Gb/s, with the tool that measured it"
+
+
+def test_what_the_cables_carry() -> None:
+    """Each figure is the sender's; what it hears says the same of the other's."""
+    cables, hosts = [{"ends": ["a:p1", "b:p0"]}], ["a", "b"]
+    measured = {
+        "a": [row(1, "p1 A out", 98.034), row(1, "p1 A in", 13.2), row(1, "p1 B out", 97.5), row(1, "p1 B in", None)],
+        "b": [row(1, "p0 A out", 13.2), row(1, "p0 A in", 98.034), row(1, "p0 B out", None), row(1, "p0 B in", 97.5)],
+    }
+    found = report(plan_of(cables, hosts), {}, measured)
+    assert ENDS in found["text"].splitlines()
+    assert speeds(found["text"]) == [
+        "    1  a:p1 - b:p0                       A 98.03 13.20 ib_write_bw    B 97.50 unknown ib_write_bw"
+    ]
+    assert found["data"]["bandwidth"] == [
+        {"cable": 1, "root": root, "from": a, "to": b, "gbps": gbps, "tool": "ib_write_bw", "verdict": verdict}
+        for root, a, b, gbps, verdict in (
+            ("A", "a:p1", "b:p0", 98.034, "ok"),
+            ("A", "b:p0", "a:p1", 13.2, "ok"),
+            ("B", "a:p1", "b:p0", 97.5, "ok"),
+            ("B", "b:p0", "a:p1", None, "unknown"),
+        )
+    ]
+
+
+def test_what_was_not_measured_is_said_to_be_so() -> None:
+    """The node at the far end took no part, or nothing was measured, or only one root by TCP."""
+    hosts = ["a", "b", "c"]
+    cables = [{"ends": [f"{one}:p1", f"{two}:p0"]} for one, two in ("ab", "bc", "ca")]
+    half = [row(2, "p1 B out", 28.76, method="tcp", verdict="measured"), row(2, "p1 B in", 27.0, method="tcp")]
+    found = report(plan_of(cables, hosts), {}, {"b": half, "c": None})
+    nothing = "A not measured               B not measured"
+    assert speeds(found["text"]) == [
+        f"    1  a:p1 - b:p0                       {nothing}",
+        "    2  b:p1 - c:p0                       A not measured               B 28.76 not measured iperf3",
+        f"    3  c:p1 - a:p0                       {nothing}",
+    ]
+    silent = found["data"]["bandwidth"][0]
+    assert (silent["gbps"], silent["tool"], silent["verdict"]) == (None, None, "not measured")
+    assert len(found["data"]["bandwidth"]) == 12
+
+
+def test_what_was_measured_before_a_reboot_is_left_out() -> None:
+    """cx7 reboots after link_test has measured: the rows that made it do so are of cables that were slow then."""
+    init_plugin_loader([])
+    before, since = [row(1, "p1 A out", 13.2)], [row(1, "p1 A out")]
+    hostvars = {
+        "rebooted": {"link_test_bandwidth": before, "cx7_outdated_bandwidth": before},
+        "measured again": {"link_test_bandwidth": since, "cx7_outdated_bandwidth": before},
+        "not rebooted": {"link_test_bandwidth": since},
+        "not measured": {"cx7_outdated_bandwidth": []},
+    }
+    variables: dict[str, Any] = {"ansible_play_hosts": list(hostvars), "hostvars": hostvars}
+    role = Path(__file__).resolve().parents[3] / "roles" / "report"
+    variables["ansible_search_path"] = [str(role)]
+    loader = DataLoader()
+    tasks = loader.load_from_file(str(role / "tasks" / "main.yml"), trusted_as_template=True)
+    found = Templar(loader=loader, variables=variables).template(tasks[1]["vars"]["__report_measured"])
+    assert found == {"rebooted": [], "measured again": since, "not rebooted": since, "not measured": []}
+
+
+def test_the_bandwidth_does_not_decide_whether_the_fabric_is_proved() -> None:
+    plan, views = article()
+    proofs = {host: proof(view) for host, view in views.items()}
+    slow = {"329f": [row(1, "p1 A out", 13.2, verdict="throttled")]}
+    assert report(plan, proofs, slow)["data"]["verdict"] == "proved"
