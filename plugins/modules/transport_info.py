@@ -234,6 +234,11 @@ transport:
           type: list
           elements: str
           sample: [uverbs0, uverbs1, uverbs2, uverbs3]
+    gpu_processes:
+      description: Programs that compute on the GPU, as C(nvidia-smi) lists them.
+      type: list
+      elements: str
+      sample: ["4711, /usr/bin/python3, 96000 MiB"]
     nccl:
       description: The NCCL that O(python) loads. Null without O(python), and when there is no such interpreter.
       type: dict
@@ -270,6 +275,7 @@ import platform
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.switchless.spark.plugins.module_utils._cx7.sysfs import Tree
+from ansible_collections.switchless.spark.plugins.module_utils._link.ready import gpu_processes
 from ansible_collections.switchless.spark.plugins.module_utils._nccl import library, memory, sources
 from ansible_collections.switchless.spark.plugins.module_utils._nccl.contradictions import contradictions
 from ansible_collections.switchless.spark.plugins.module_utils._node import ip
@@ -323,6 +329,7 @@ def main() -> None:
                 "present": tree.exists("dev", "infiniband"),
                 "verbs": [name for name in tree.names("dev", "infiniband") if name.startswith("uverbs")],
             },
+            "gpu_processes": list(gpu_processes(runner)),
             "nccl": loaded.as_dict() if loaded is not None else None,
         },
     )

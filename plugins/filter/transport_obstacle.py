@@ -1,0 +1,23 @@
+# Copyright: (c) 2026, The switchless.spark founders
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The filter transport_obstacle: why the all-reduce cannot be run now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ansible_collections.switchless.spark.plugins.module_utils._nccl.obstacle import obstacle
+
+
+def transport_obstacle(plan: object, nodes: object, *, python: str, wanted: bool, check_mode: bool, forks: int) -> str:
+    """See transport_obstacle.yml."""
+    return obstacle(plan, nodes, python=str(python), wanted=bool(wanted), check_mode=bool(check_mode), forks=int(forks))
+
+
+class FilterModule:
+    """What Ansible asks for."""
+
+    def filters(self) -> dict[str, Callable[..., object]]:
+        """Names to functions."""
+        return {"transport_obstacle": transport_obstacle}

@@ -1,0 +1,103 @@
+# Copyright: (c) 2026, The switchless.spark founders
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Real NCCL, one GPU, every cabling: what must work works, and what must not is found. `make nccl`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.switchless.spark.plugins.module_utils._nccl.diagnose import diagnose
+from ansible_collections.switchless.spark.plugins.module_utils._nccl.log import parse
+from ansible_collections.switchless.spark.plugins.module_utils._nccl.proof import judge
+from ansible_collections.switchless.spark.plugins.module_utils._nccl.validate import fabric_findings
+from tests.nccl.emulation import Data, Fabric, Node, Told, fabric
+
+ARTICLE = (["329f:p1", "355d:p1"], ["355d:p0", "c049:p0"], ["c049:p1", "3d38:p0"], ["3d38:p1", "329f:p0"])
+ARTICLE_HOSTS = ("329f", "355d", "c049", "3d38")
+Record = Callable[[str, Data], None]
+
+
+def ring(size: int) -> list[list[str]]:
+    return [[f"n{rank}:p0", f"n{(rank + 1) % size}:p1"] for rank in range(size)]
+
+
+def proved(lab: Fabric, told: Told) -> Data:
+    return judge(told.results, {host: each["devices"] for host, each in told.settings.items()}, lab.plan, rdma=False)
+
+
+def assert_nccl_did_as_told(told: Told) -> None:
+    """The environment and the graph were read, and NCCL numbers the devices as the graph was written for."""
+    for host, text in told.logs.items():
+        log = parse(text)
+        assert list(log.devices) == [device["device"] for device in told.settings[host]["devices"]]
+        assert log.xml_channels == 2
+        assert told.settings[host]["graph"] is not None
+
+
+@pytest.mark.parametrize(
+    ("arm", "cables", "hosts"),
+    [
+        ("the article's ring, mixed cages", ARTICLE, ARTICLE_HOSTS),
+        ("ring of four, p0 to p1", ring(4), [f"n{rank}" for rank in range(4)]),
+        ("triangle", ring(3), [f"n{rank}" for rank in range(3)]),
+        ("pair, two cables", (["n0:p0", "n1:p0"], ["n0:p1", "n1:p1"]), ("n0", "n1")),
+        ("pair, one cable", (["n0:p0", "n1:p1"],), ("n0", "n1")),
+        ("ring of six", ring(6), [f"n{rank}" for rank in range(6)]),
+    ],
+)
+def test_what_the_plan_says_works(
+    arm: str, cables: Sequence[Sequence[str]], hosts: Sequence[str], tmp_path: Path, record: Record
+) -> None:
+    with fabric(cables, hosts, tmp_path) as lab:
+        told = lab.run()
+        verdict = proved(lab, told)
+        record(arm, {"verdict": verdict, "seconds": told.seconds, "results": dict(told.results)})
+        graphs = {host: each["graph"] for host, each in told.settings.items()}
+        devices = {host: each["devices"] for host, each in told.settings.items()}
+        assert fabric_findings(graphs, devices, lab.plan) == []
+        assert verdict["findings"] == []
+        assert_nccl_did_as_told(told)
+        assert diagnose(told.logs, lab.plan) == []
+
+
+def test_a_graph_for_another_device_order_is_found(tmp_path: Path, record: Record) -> None:
+    """Every element is right all the same; one PCIe root does nothing."""
+
+    def swapped(node: Node) -> list[str]:
+        faces = {(port["towards"], port["root"]): port for port in node.settings(2, node.order)["devices"]}
+        one, other = faces["previous", "B"]["netdev"], faces["next", "A"]["netdev"]
+        return [{one: other, other: one}.get(name, name) for name in node.order]
+
+    with fabric(ARTICLE, ARTICLE_HOSTS, tmp_path) as lab:
+        told = lab.run(order=swapped)
+        verdict = proved(lab, told)
+        record("wrong device order", {"verdict": verdict, "seconds": told.seconds, "results": dict(told.results)})
+        assert [row["wrong"] for row in verdict["rows"]] == [0, 0, 0, 0]
+        assert any("half on each" in finding for finding in verdict["findings"])
+        for host, text in told.logs.items():
+            assert list(parse(text).devices) != [device["device"] for device in told.settings[host]["devices"]]
+
+
+def test_ranks_that_do_not_follow_the_cables_are_found(tmp_path: Path, record: Record) -> None:
+    """Every element is right all the same; nodes in between carry what must not pass them."""
+    with fabric(ARTICLE, ARTICLE_HOSTS, tmp_path) as lab:
+        told = lab.run(ranks=[ARTICLE_HOSTS[rank] for rank in (0, 2, 1, 3)])
+        verdict = proved(lab, told)
+        record("ranks 1 and 2 swapped", {"verdict": verdict, "seconds": told.seconds, "results": dict(told.results)})
+        assert [row["wrong"] for row in verdict["rows"]] == [0, 0, 0, 0]
+        assert any("passed on" in finding for finding in verdict["findings"])
+
+
+def test_a_cable_that_is_out_is_named(tmp_path: Path, record: Record) -> None:
+    with fabric(ARTICLE, ARTICLE_HOSTS, tmp_path) as lab:
+        lab.unplug(2)
+        told = lab.run()
+        verdict = proved(lab, told)
+        causes = diagnose(told.logs, lab.plan)
+        record("cable 2 out", {"verdict": verdict, "seconds": told.seconds, "causes": causes})
+        assert not verdict["ok"]
+        assert any("355d:p0 - c049:p0" in str(cause["cable"]) for cause in causes)
