@@ -54,7 +54,7 @@ options:
         type: int
         required: true
   routes:
-    description: Routes to subnets that the node is not on.
+    description: Routes to subnets that the node is not on. Any other IPv4 route of a gateway over one of O(ports) is taken away.
     type: list
     elements: dict
     default: []
@@ -254,11 +254,15 @@ class Node:
         """Whether the unit starts at boot."""
         return self.runner.run(["systemctl", "is-enabled", "--quiet", self.params["unit"]]).rc == 0
 
+    def routes(self) -> tuple[Route, ...]:
+        """IPv4 routes of the main table."""
+        return parse_routes(run_checked(self.runner, ["ip", "-j", "-4", "route", "show"]).stdout)
+
     def seen(self) -> fabric.Seen:
         """Read the whole state."""
         return fabric.Seen(
             links=parse_links(run_checked(self.runner, ["ip", "-j", "address", "show"]).stdout),
-            routes=parse_routes(run_checked(self.runner, ["ip", "-j", "-4", "route", "show"]).stdout),
+            routes=self.routes(),
             managed=self.managed(),
             sysctl={key: read_sysctl(key) for key in self.wanted.sysctl},
             relay=self.relay(),
@@ -316,6 +320,10 @@ class Node:
         run_checked(self.runner, ["networkctl", "reload"])
         for netdev in netdevs:
             run_checked(self.runner, ["networkctl", "reconfigure", netdev])
+        # networkd takes away what it does not know, unless it was told to leave that alone (ManageForeignRoutes=no).
+        for route in fabric.unplanned(self.wanted, self.routes()):
+            via = ["via", route.via] if route.via else []
+            self.runner.run(["ip", "-4", "route", "delete", route.to, *via, "dev", route.dev])
         run_checked(self.runner, ["systemctl", "enable", "--quiet", self.params["unit"]])
         run_checked(self.runner, ["systemctl", "start", self.params["unit"]])
 

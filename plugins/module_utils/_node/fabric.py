@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from .ip import Link, Route
 
+DEFAULT = "0.0.0.0/0"
+
 
 def sysctl_path(key: str) -> str:
     """Path under /proc/sys of a dotted key, in which a dot within a name (of a netdev) is written as a slash."""
@@ -73,7 +75,10 @@ def differences(wanted: Wanted, seen: Seen) -> list[str]:
     present = set(seen.routes)
     found += [f"route to {r.to} via {r.via} ({r.dev}) is missing" for r in wanted.routes if r not in present]
     found += [
-        f"default route over {r.dev} ({r.via})" for r in seen.routes if r.to == "0.0.0.0/0" and r.dev in wanted.netdevs
+        f"default route over {r.dev} ({r.via})"
+        if r.to == DEFAULT
+        else f"route to {r.to} via {r.via} ({r.dev}) is not of the plan"
+        for r in unplanned(wanted, seen.routes)
     ]
     found += [
         f"{key} is {seen.sysctl.get(key)}, not {value}"
@@ -83,6 +88,12 @@ def differences(wanted: Wanted, seen: Seen) -> list[str]:
     if seen.relay:
         found.append(seen.relay)
     return found
+
+
+def unplanned(wanted: Wanted, routes: t.Iterable[Route]) -> list[Route]:
+    """Routes over a port that the plan does not have; a network without a gateway comes and goes with its address."""
+    over = [route for route in routes if route.dev in wanted.netdevs and route not in wanted.routes]
+    return [route for route in over if route.via is not None or route.to == DEFAULT]
 
 
 def refusals(wanted: Wanted, seen: Seen, management_address: str | None) -> list[str]:
@@ -95,7 +106,7 @@ def refusals(wanted: Wanted, seen: Seen, management_address: str | None) -> list
         for address in link.addresses
     }
     for route in seen.routes:
-        if route.to != "0.0.0.0/0":  # a network of the node is also a route; what it was called first, it stays
+        if route.to != DEFAULT:  # a network of the node is also a route; what it was called first, it stays
             networks.setdefault((route.dev, ipaddress.ip_network(route.to)), f"the route to {{}} over {route.dev}")
     for (dev, network), what in networks.items():
         if dev in wanted.netdevs:

@@ -47,6 +47,7 @@ class FakeNode:
     managed: set[str] = field(default_factory=lambda: {*PORTS, LAN})
     enabled: set[str] = field(default_factory=set)
     loaded: bool = False
+    kept: tuple[Route, ...] = ()  # routes that networkd leaves alone
     answers: dict[str, Result] = field(default_factory=dict)  # beginning of a command → what it gives instead
     asked: list[str] = field(default_factory=list)
 
@@ -116,6 +117,8 @@ class FakeNode:
             case ["networkctl", "reconfigure", netdev]:
                 self.links[netdev] = self.applied[netdev]
                 self.routes = self.settled_routes(netdev)
+            case ["ip", "-4", "route", "delete", to, "via", via, "dev", netdev]:
+                self.routes.remove(Route(to, via, netdev))
             case ["systemctl", "enable", "--quiet", *units]:
                 self.enabled |= set(units)
             case ["systemctl", "start", unit] if unit == UNIT:
@@ -128,7 +131,7 @@ class FakeNode:
 
     def settled_routes(self, netdev: str) -> list[Route]:
         """The routes after networkd has laid down a port anew."""
-        kept = [route for route in self.routes if route.dev != netdev]
+        kept = [route for route in self.routes if route.dev != netdev or route in self.kept]
         return [*kept, Route("198.18.2.0/24", "198.18.0.2", PORTS[0])] if netdev == PORTS[0] else kept
 
     def lose(self, netdev: str) -> None:

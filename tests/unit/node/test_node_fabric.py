@@ -66,7 +66,29 @@ DIFFERENCES: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "a route the other way": (
         {"routes": (DEFAULT, *KERNEL, HOST_ROUTE, Route("198.18.2.0/24", "198.18.9.1", SPARE))},
-        [f"route to 198.18.2.0/24 via 198.18.0.2 ({USED}) is missing"],
+        [
+            f"route to 198.18.2.0/24 via 198.18.0.2 ({USED}) is missing",
+            f"route to 198.18.2.0/24 via 198.18.9.1 ({SPARE}) is not of the plan",
+        ],
+    ),
+    "routes of an older plan": (
+        {"routes": (*SEEN.routes, Route("198.18.6.0/24", "198.18.0.2", USED), Route("10.8.0.0/16", "10.0.0.9", SPARE))},
+        [
+            f"route to 198.18.6.0/24 via 198.18.0.2 ({USED}) is not of the plan",
+            f"route to 10.8.0.0/16 via 10.0.0.9 ({SPARE}) is not of the plan",
+        ],
+    ),
+    "a planned route and another way to the same": (
+        {"routes": (*SEEN.routes, Route("198.18.2.0/24", "198.18.0.3", USED))},
+        [f"route to 198.18.2.0/24 via 198.18.0.3 ({USED}) is not of the plan"],
+    ),
+    "routes of others over their own devices": (
+        {"routes": (*SEEN.routes, Route("10.8.0.0/16", "192.0.2.9", LAN), Route("10.9.0.0/16", None, "wg0"))},
+        [],
+    ),
+    "a network of the kernel's own making": (
+        {"routes": (*SEEN.routes, Route("169.254.0.0/16", None, SPARE))},
+        [],
     ),
     "a default route by DHCP": (
         {"routes": (*SEEN.routes, Route("0.0.0.0/0", "198.18.0.9", USED))},

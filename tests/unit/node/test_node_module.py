@@ -105,6 +105,7 @@ FRESH = [
     f"{PORTS[1]} has MTU 1500, not 9000",
     f"{PORTS[1]} is held by NetworkManager",
     f"route to 198.18.2.0/24 via 198.18.0.2 ({PORTS[0]}) is missing",
+    f"route to 10.8.0.0/16 via 10.9.9.1 ({PORTS[0]}) is not of the plan",
     "the relay is not installed",
 ]
 STOP = [
@@ -154,6 +155,28 @@ def test_a_fresh_node_in_check_mode_is_judged_and_not_touched(bench: Bench) -> N
         "before_header": f"{bench.node.netplan}/90-switchless-fabric.yaml",
         "after_header": f"{bench.node.netplan}/90-switchless-fabric.yaml",
     }
+
+
+def test_a_route_that_networkd_leaves_is_taken_away_and_known_to_the_roll_back(bench: Bench) -> None:
+    stale = Route("10.8.0.0/16", "10.9.9.1", PORTS[0])
+    bench.node.kept = (stale,)
+    result = bench.run()
+    assert (result["changed"], result["armed"]) == (True, True)
+    assert f"ip -4 route delete 10.8.0.0/16 via 10.9.9.1 dev {PORTS[0]}" in bench.node.changing
+    assert stale not in bench.node.routes
+    pending = change.pending()
+    assert pending is not None
+    assert pending["routes"] == [["10.8.0.0/16", "via", "10.9.9.1", "dev", PORTS[0]]]
+    bench.run(state="confirmed")
+    assert bench.run()["changed"] is False
+
+
+def test_a_route_that_stays_whatever_is_done_is_a_failure(bench: Bench) -> None:
+    bench.node.kept = (Route("10.8.0.0/16", "10.9.9.1", PORTS[0]),)
+    bench.node.answers["ip -4 route delete"] = Result(2, "", "RTNETLINK answers: Operation not permitted")
+    result = bench.run()
+    assert result["failed"]
+    assert f"route to 10.8.0.0/16 via 10.9.9.1 ({PORTS[0]}) is not of the plan" in result["msg"]
 
 
 def test_a_fresh_node_is_changed_confirmed_and_then_left_alone(bench: Bench) -> None:
