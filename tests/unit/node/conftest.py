@@ -6,11 +6,20 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
+
+from tests.unit.node.node_bench import Bench, made
 
 
 @pytest.fixture(autouse=True)
 def _no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy disk takes a second for what these tests do a thousand times; those that need it watch the call itself."""
     monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Bench:
+    """A fresh node, the files that the role would write on it, and the module."""
+    return made(tmp_path, monkeypatch, capsys)

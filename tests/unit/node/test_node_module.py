@@ -8,93 +8,19 @@ from __future__ import annotations
 import fcntl
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.switchless.spark.plugins.module_utils._node import change
 from ansible_collections.switchless.spark.plugins.module_utils._node.ip import Route
 from ansible_collections.switchless.spark.plugins.module_utils._node.runner import Result
-from ansible_collections.switchless.spark.plugins.modules import fabric_network
-from tests.unit.node.node_world import LAN, PORTS, UNIT, FakeNode, here
+from tests.unit.node.node_bench import KEY, Bench
+from tests.unit.node.node_world import LAN, PORTS, UNIT, FakeNode
 
-KEY = f"net.ipv4.conf.{PORTS[0]}.rp_filter"
 FOREIGN = f"network:\n  version: 2\n  ethernets:\n    {LAN}: {{dhcp4: true}}\n    {PORTS[0]}: {{dhcp4: true}}\n"
-
-
-@dataclass
-class Bench:
-    """A node, the files that the role would write on it, and the module."""
-
-    node: FakeNode
-    capsys: pytest.CaptureFixture[str]
-
-    @property
-    def args(self) -> dict[str, Any]:
-        """What the role gives."""
-        own = self.node.netplan / "90-switchless-fabric.yaml"
-        return {
-            "ports": [
-                {"netdev": PORTS[0], "mac": "4c:bb:47:00:00:01", "address": "198.18.0.1/24", "mtu": 9000},
-                {"netdev": PORTS[1], "mac": "4c:bb:47:00:00:02", "address": None, "mtu": 9000},
-            ],
-            "routes": [{"to": "198.18.2.0/24", "via": "198.18.0.2", "netdev": PORTS[0]}],
-            "subnets": ["198.18.0.0/24", "198.18.2.0/24"],
-            "sysctl": {KEY: 2},
-            "files": [
-                {
-                    "path": str(self.node.root / "lib" / "fabric-rollback"),
-                    "content": "#!",
-                    "mode": "0755",
-                    "support": True,
-                },
-                {"path": str(self.node.relay), "content": "#!/bin/sh\n", "mode": "0755"},
-                {"path": str(own), "content": f"network: {{ethernets: {{{PORTS[0]}: {{}}}}}}\n", "mode": "0600"},
-            ],
-            "relay_command": str(self.node.relay),
-            "management_address": "192.0.2.11",
-        }
-
-    def write_files(self) -> None:
-        """As after a change."""
-        for file in self.args["files"]:
-            change.write(change.File(file["path"], file["content"], int(file["mode"], 8)))
-
-    def run(self, check: bool = False, **args: Any) -> dict[str, Any]:
-        with patch_module_args({**self.args, **args, "_ansible_check_mode": check}), pytest.raises(SystemExit):
-            fabric_network.main()
-        result: dict[str, Any] = json.loads(self.capsys.readouterr().out)
-        return result
-
-    def everything(self) -> dict[str, tuple[str, int, int]]:
-        """Every file and folder of the node, to see that nothing was written."""
-        return {
-            str(path): (path.read_text() if path.is_file() else "", path.stat().st_mode, path.stat().st_mtime_ns)
-            for path in sorted(self.node.root.rglob("*"))
-        }
-
-
-@pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Bench:
-    node = FakeNode(tmp_path)
-    sysctl = tmp_path / "proc" / "net" / "ipv4" / "conf" / PORTS[0]
-    sysctl.mkdir(parents=True)
-    (sysctl / "rp_filter").write_text("2\n")
-    node.netplan.mkdir()
-    for name, driver in ((PORTS[0], "mlx5_core"), (LAN, "r8127")):
-        (tmp_path / "sys" / name / "device").mkdir(parents=True)
-        (tmp_path / "drivers" / driver).mkdir(parents=True)
-        (tmp_path / "sys" / name / "device" / "driver").symlink_to(tmp_path / "drivers" / driver)
-    here(monkeypatch, node.state, tmp_path / "backup")
-    monkeypatch.setattr(fabric_network, "ModuleRunner", lambda _module: node)
-    monkeypatch.setattr(fabric_network, "NETPLAN", (str(node.netplan), str(tmp_path / "run")))
-    monkeypatch.setattr(fabric_network, "PROC_SYS", tmp_path / "proc")
-    monkeypatch.setattr(fabric_network, "SYS_NET", tmp_path / "sys")
-    monkeypatch.setattr(fabric_network, "SETTLE_SECONDS", 0)
-    return Bench(node, capsys)
 
 
 FRESH = [
