@@ -21,7 +21,7 @@ HOME_CONF = ".nccl.conf"
 CONF_FILE = "NCCL_CONF_FILE"
 
 PREFIXES = ("NCCL_", "GLOO_", "ARX_", "UCX_", "VLLM_ARX")
-NAMES = ("VLLM_HOST_IP", "VLLM_BATCH_INVARIANT", "VLLM_NCCL_SO_PATH")
+NAMES = ("VLLM_HOST_IP", "TP_SOCKET_IFNAME", "VLLM_BATCH_INVARIANT", "VLLM_NCCL_SO_PATH")
 
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.DOTALL)
 _EXPORTS = frozenset(("export", "declare", "typeset", "readonly"))
