@@ -13,7 +13,7 @@ export XDG_CACHE_HOME := $(CURDIR)/.cache/xdg
 export HYPOTHESIS_STORAGE_DIRECTORY := $(CURDIR)/.cache/hypothesis
 unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE ANSIBLE_COLLECTIONS_PATH ANSIBLE_ROLES_PATH ANSIBLE_INVENTORY
 
-PYTEST := pytest -o cache_dir=.cache/pytest -o junit_family=xunit2 --junitxml=.cache/results
+PYTEST := pytest --durations=12 -o cache_dir=.cache/pytest -o junit_family=xunit2 --junitxml=.cache/results
 COLLECTION := .collections/ansible_collections/switchless/spark
 # SPARK_LAB names another lab than `spark`, here and in inventories/lab: two checkouts may run theirs side by side.
 LAB := .venv/bin/python lab/spark-lab $(if $(SPARK_LAB),--name $(SPARK_LAB))
@@ -55,7 +55,7 @@ molecule: setup ## the molecule scenarios, on the lab
 
 .PHONY: e2e
 e2e: setup ## site.yml and the faults that a fabric must survive, on the lab
-	$(PYTEST)/e2e.xml tests/e2e/test_1_fresh.py tests/e2e/test_2_fabric.py
+	$(PYTEST)/e2e.xml tests/e2e/test_1_fresh.py tests/e2e/test_2_fabric.py tests/e2e/test_3_transport.py
 
 .PHONY: faults
 faults: setup ## the NIC's faults, the group reboot and the link test, on the lab (not part of `make test` yet)
@@ -66,6 +66,10 @@ rdma: ## real ib_write_bw on soft-RoCE between two emulated guests; not part of 
 	@tools/setup lab/rdma/packages
 	python -m lab.rdma build
 	$(PYTEST)/rdma.xml --capture=no tests/rdma
+
+.PHONY: nccl
+nccl: ## real NCCL over an emulated ring: on a machine with one NVIDIA GPU, root, PyTorch; not part of test, two minutes
+	$(or $(NCCL_PYTHON),python3) -m pytest -c tests/nccl/pytest.ini --rootdir=. --capture=no -v tests/nccl
 
 .PHONY: verify
 verify: setup ## ask a running cluster, from outside: make verify INVENTORY=inventories/mine
