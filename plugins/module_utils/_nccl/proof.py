@@ -20,6 +20,9 @@ from . import version
 
 MIB = 2**20
 ROOTS = ("A", "B")
+END = "end"
+"""The last phase of the program, which a rank reaches only when it did all that was asked."""
+UNKNOWN = "of an unknown version"
 SHARE_TOLERANCE = 0.05
 """How far a PCIe root's part may be from half, as a part of half."""
 VOLUME_TOLERANCE = 0.15
@@ -59,13 +62,13 @@ def judge(
     Gives ``ok``, ``findings`` (text), ``warnings`` (text) and ``rows``, one a size.
     """
     order: list[str] = list(plan["order"])
-    silent = [host for host in order if (said := told.get(host)) is None or said.get("error")]
+    silent = [host for host in order if (said := told.get(host)) is None or said["error"] or said["phase"] != END]
     findings = [_silent(host, told.get(host)) for host in silent]
     speaking = {host: said for host in order if host not in silent and (said := told.get(host)) is not None}
     for host, said in speaking.items():
         findings += [*_wrong(host, said), *_version(host, said, rdma), *_forwarded(host, said, plan)]
         findings += _bytes(host, said, devices[host], len(order))
-    findings += _versions(speaking)
+    findings += [*_sizes(speaking), *_versions(speaking)]
     rows = _rows(speaking)
     return {
         "ok": not findings,
@@ -73,12 +76,14 @@ def judge(
         "details": [asdict(finding) for finding in findings],
         "warnings": _slow(rows, busbw_gbps),
         "rows": rows,
-        "nccl": sorted({str(said.get("nccl")) for said in speaking.values()}),
+        "nccl": sorted({said["nccl"] or "unknown" for said in speaking.values()}),
     }
 
 
 def _silent(host: str, said: Mapping[str, Any] | None) -> Finding:
-    seen = "its rank gave no result" if said is None else f"phase {said['phase']!r}: {said['error']}"
+    seen = (
+        "its rank gave no result" if said is None else f"phase {said['phase']!r}: {said['error'] or 'it ended there'}"
+    )
     return Finding(host, seen, "a result", "The cause of the first rank that failed is the cause of all.")
 
 
@@ -103,7 +108,7 @@ def _version(host: str, said: Mapping[str, Any], rdma: bool) -> list[Finding]:
     return [
         Finding(
             host,
-            f"NCCL {text or 'of an unknown version'} is loaded from {said.get('library') or 'an unknown place'}",
+            f"NCCL {text or UNKNOWN} is loaded from {said.get('library') or 'an unknown place'}",
             f"{version.words()} or newer",
             "Older ones cannot choose the device by the cable's subnet: install it where the interpreter looks first.",
         )
@@ -111,11 +116,22 @@ def _version(host: str, said: Mapping[str, Any], rdma: bool) -> list[Finding]:
 
 
 def _versions(speaking: Mapping[str, Mapping[str, Any]]) -> list[Finding]:
-    found = {str(said.get("nccl")): host for host, said in speaking.items()}
-    if len(found) < 2:
+    found = {host: said["nccl"] or UNKNOWN for host, said in speaking.items()}
+    if len(set(found.values())) < 2:
         return []
-    seen = "; ".join(f"{version} on {host}" for version, host in sorted(found.items()))
+    seen = "; ".join(f"{version} on {host}" for host, version in found.items())
     return [Finding("", f"NCCL {seen}", "the same on every rank", "Install one version on all nodes.")]
+
+
+def _sizes(speaking: Mapping[str, Mapping[str, Any]]) -> list[Finding]:
+    """A rank that was asked for less has checked less."""
+    found = {host: [(row["mib"], row["elements"]) for row in said["sizes"]] for host, said in speaking.items()}
+    if all(found.values()) and len(set(map(tuple, found.values()))) < 2:
+        return []
+    seen = "; ".join(
+        f"{', '.join(str(mib) for mib, _elements in rows) or 'none'} on {host}" for host, rows in found.items()
+    )
+    return [Finding("", f"sizes in MiB: {seen}", "the same on every rank", "Run the test anew.")]
 
 
 def _forwarded(host: str, said: Mapping[str, Any], plan: Mapping[str, Any]) -> list[Finding]:
