@@ -183,7 +183,7 @@ def _no_address(gid: str) -> bool:
 def _one_network(local: str | None, remote: str | None, here: Place | None, there: Place | None, prefix: int) -> bool:
     """Whether two addresses are on one cable: by the plan, else by what a plan would do."""
     if here is not None and there is not None:
-        return (here.cable, here.root) == (there.cable, there.root)
+        return here.subnet == there.subnet
     one, other = ipv4(local), ipv4(remote)
     if one is None or other is None:
         return False

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 MAPPED = "::ffff:"
+SWITCH = "switch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +22,8 @@ class Place:
 
     cable: str
     root: str
+    subnet: ipaddress.IPv4Network
     port: str | None
-
-    @property
-    def host(self) -> str | None:
-        return self.port.rpartition(":")[0] if self.port else None
 
     def __str__(self) -> str:
         return f"{self.port or 'no end'} on cable {self.cable}, root {self.root}"
@@ -35,11 +33,20 @@ class Places:
     """Looks addresses up; without a plan it knows none."""
 
     def __init__(self, plan: Mapping[str, Any] | None) -> None:
-        self._subnets: list[tuple[ipaddress.IPv4Network, Place, list[str]]] = []
-        for cable in (plan or {}).get("cables", ()):
-            ports = [f"{end['host']}:{end['cage']}" for end in cable["ends"]]
-            for root, subnet in cable["subnets"].items():
-                self._subnets.append((ipaddress.IPv4Network(subnet), Place(cable["name"], root, None), ports))
+        known = plan or {}
+        ranks = {host: rank for rank, host in enumerate(known.get("order", ()))}
+        self._places: dict[ipaddress.IPv4Address, Place] = {}
+        self._subnets: list[Place] = []
+        for cable in known.get("cables", ()):
+            for root, text in cable["subnets"].items():
+                subnet = ipaddress.IPv4Network(text)
+                self._subnets.append(Place(cable["name"], root, subnet, None))
+                # the first end of a cable has host number 1, the second 2; behind a switch it is the rank and 1
+                for number, end in enumerate(cable["ends"]):
+                    if end.get("cage"):
+                        own = ranks.get(end["host"], number) if known.get("layout") == SWITCH else number
+                        port = f"{end['host']}:{end['cage']}"
+                        self._places[subnet.network_address + own + 1] = Place(cable["name"], root, subnet, port)
 
     def __bool__(self) -> bool:
         return bool(self._subnets)
@@ -49,12 +56,7 @@ class Places:
         found = ipv4(address)
         if found is None:
             return None
-        for subnet, place, ports in self._subnets:
-            if found in subnet:
-                # the first end of a cable has host number 1, the second 2, on both roots
-                number = int(found) - int(subnet.network_address)
-                return Place(place.cable, place.root, ports[number - 1] if 1 <= number <= len(ports) else None)
-        return None
+        return self._places.get(found) or next((place for place in self._subnets if found in place.subnet), None)
 
 
 def ipv4(text: str | None) -> ipaddress.IPv4Address | None:

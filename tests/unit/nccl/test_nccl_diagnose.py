@@ -26,6 +26,7 @@ ARTICLE = [
     {"ends": ["c049:p1", "3d38:p0"]},
     {"ends": ["3d38:p1", "329f:p0"]},
 ]
+SWITCH = {"host": "switch", "cage": ""}
 KEYS = {"code", "cause", "cure", "check", "rank", "host", "line", "number", "cable", "root"}
 
 
@@ -161,10 +162,29 @@ def test_places(plan: Any) -> None:
     assert str(places.find(f"{net}1")) == "329f:p1 on cable 329f:p1 - 355d:p1, root A"
     place = places.find(f"::ffff:{net}9")
     assert place is not None
-    assert (place.port, place.host, str(place)) == (None, None, "no end on cable 329f:p1 - 355d:p1, root A")
+    assert (place.port, str(place)) == (None, "no end on cable 329f:p1 - 355d:p1, root A")
     assert places.find("10.1.1.1") is None
     assert places.find("fe80::1") is None
     assert Places(None).find(f"{net}1") is None
+
+
+def test_places_behind_a_switch() -> None:
+    """One subnet for all cables of a cage and root; the host number is the rank and 1."""
+    subnets = {"A": "10.0.0.0/24", "B": "10.0.1.0/24"}
+    plan = {
+        "layout": "switch",
+        "order": ["b", "a"],
+        "cables": [
+            {"name": f"{host}:p0 - switch", "ends": [{"host": host, "cage": "p0"}, SWITCH], "subnets": subnets}
+            for host in ("a", "b")
+        ],
+    }
+    places = Places(plan)
+    assert str(places.find("10.0.0.1")) == "b:p0 on cable b:p0 - switch, root A"
+    assert str(places.find("10.0.1.2")) == "a:p0 on cable a:p0 - switch, root B"
+    (found,) = diagnose({"a": modify("10.0.0.2", "10.0.0.1")}, plan)
+    assert (found["code"], found["rank"], found["cable"]) == ("cable", 1, "a:p0 - switch")
+    assert diagnose({"a": modify("10.0.0.2", "10.0.1.1")}, plan)[0]["code"] == "no_cable"
 
 
 def test_the_filter_is_the_function(plan: Any) -> None:
