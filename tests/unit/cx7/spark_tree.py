@@ -183,7 +183,8 @@ def journal(*lines: tuple[float, str], priority: int = 6) -> str:
                 "_SOURCE_MONOTONIC_TIMESTAMP": str(round(seconds * 1_000_000)),
                 "PRIORITY": str(priority),
                 "MESSAGE": text,
-            }
+            },
+            separators=(",", ":"),
         )
         + "\n"
         for seconds, text in lines

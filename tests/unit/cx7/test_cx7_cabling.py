@@ -5,21 +5,17 @@
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible.errors import AnsibleError
-from ansible.parsing.dataloader import DataLoader
-from ansible.plugins.loader import init_plugin_loader
-from ansible.template import Templar, trust_as_template
+from ansible.template import trust_as_template
 
 from ansible_collections.switchless.spark.plugins.filter.fabric_devices import fabric_devices
 from ansible_collections.switchless.spark.plugins.module_utils._fabric.cabling import cabling
 from tests.unit.fabric.fabric_world import Data, views_of
+from tests.unit.rendering import CHECKOUT, load, render
 
-CHECKOUT = Path(__file__).resolve().parents[3]
 HOSTS = ["spark1", "spark2", "spark3"]
 TRIANGLE = [
     {"ends": ["spark1:p1", "spark2:p0"]},
@@ -29,21 +25,9 @@ TRIANGLE = [
 NETDEVS = {"p0 A": "enp1s0f0np0", "p0 B": "enP2p1s0f0np0", "p1 A": "enp1s0f1np1", "p1 B": "enP2p1s0f1np1"}
 
 
-@cache
-def plugins() -> None:
-    """Let Ansible find its filters; once a process."""
-    init_plugin_loader([])
-
-
 def tasks() -> dict[str, Data]:
     """The tasks of the role by their names."""
-    path = CHECKOUT / "roles" / "cabling" / "tasks" / "main.yml"
-    return {task["name"]: task for task in DataLoader().load_from_file(str(path), trusted_as_template=True)}
-
-
-def template(value: str, variables: Data) -> Any:
-    plugins()
-    return Templar(loader=DataLoader(), variables=variables).template(value)
+    return {task["name"]: task for task in load(CHECKOUT / "roles" / "cabling" / "tasks" / "main.yml")}
 
 
 def verdicts(expression: str, facts: Data, functions: list[Data]) -> Any:
@@ -51,7 +35,7 @@ def verdicts(expression: str, facts: Data, functions: list[Data]) -> Any:
     compare = "fabric_node | switchless.spark.fabric_cabling(__cabling_functions)"
     assert compare in expression
     known = {} if facts["__cabling_absent"] else {"__compared": cabling(facts["fabric_node"], functions)}
-    return template(trust_as_template(expression.replace(compare, "__compared")), facts | known)
+    return render(trust_as_template(expression.replace(compare, "__compared")), facts | known)
 
 
 def nic(host: str, *absent: str, dark: tuple[str, ...] = (), leads: dict[str, str] | None = None) -> list[Data]:
@@ -79,13 +63,13 @@ def judge(shown: dict[str, list[Data]]) -> tuple[dict[str, list[str]], list[str]
     hostvars = {}
     for host, functions in shown.items():
         facts = {"fabric_node": views[host], "__cabling_nic": {"cx7": {"functions": functions}}}
-        facts["__cabling_absent"] = template(find["ansible.builtin.set_fact"]["__cabling_absent"], facts | find["vars"])
+        facts["__cabling_absent"] = render(find["ansible.builtin.set_fact"]["__cabling_absent"], facts | find["vars"])
         facts["cabling_verdicts"] = verdicts(compare, facts, functions)
         hostvars[host] = facts
     variables = {"ansible_play_hosts": list(shown), "hostvars": hostvars} | ask
     return (
         {host: facts["__cabling_absent"] for host, facts in hostvars.items()},
-        template(ask["__cabling_bad"], variables),
+        render(ask["__cabling_bad"], variables),
     )
 
 

@@ -73,6 +73,25 @@ def test_priorities() -> None:
     assert kernel_log.parse("[    1.0] x").lines[0].priority is None
 
 
+def test_records_of_others_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading JSON is what takes the time, and a journal is mostly of others; what is found is the same."""
+    read: list[str] = []
+    loads = json.loads
+    monkeypatch.setattr(kernel_log.json, "loads", lambda text: read.append(text) or loads(text))
+    ours = [(line.seconds or 0.0, line.text) for line in kernel_log.parse(log.B5).lines]
+    others = [(seconds + 0.1, f"usb 1-1: reset {number}") for number in range(20) for seconds, _text in ours]
+    found = kernel_log.parse(journal(*sorted(ours + others, key=lambda line: line[0])))
+    assert len(read) < len(ours) + 2
+    plain = kernel_log.find(kernel_log.parse(log.B5).lines)
+    assert [event.text for event in kernel_log.find(found.lines).events] == [event.text for event in plain.events]
+    assert (found.clock, found.complete) == ("boot", True)
+
+
+def test_a_journal_without_a_line_of_the_nic_still_says_where_it_begins() -> None:
+    assert kernel_log.parse(journal((0.0, "Booting Linux"), (1.0, "usb 1-1: reset"))).complete
+    assert not kernel_log.parse(journal((90.0, "usb 1-1: reset"), (91.0, "usb 1-2: reset"))).complete
+
+
 def test_bytes_in_the_journal() -> None:
     """A message that is not UTF-8 comes as a list of bytes."""
     text = "mlx5_core 0000:01:00.0: Port module event: module 0, Cable plugged"

@@ -6,33 +6,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.parsing.dataloader import DataLoader
-from ansible.plugins.loader import init_plugin_loader
-from ansible.template import Templar
 
 from ansible_collections.switchless.spark.plugins.module_utils._cx7 import load
 from ansible_collections.switchless.spark.plugins.module_utils._cx7.health import judge
 from tests.unit.cx7.spark_cases import CASES
 from tests.unit.cx7.spark_tree import PORTS
 from tests.unit.cx7.test_cx7_cases import read
+from tests.unit.rendering import CHECKOUT, render
+from tests.unit.rendering import load as load_tasks
 
-ROLE = Path(__file__).resolve().parents[3] / "roles" / "cx7"
 REFUSED = ["fault", "misconfigured", "needs_power_drain"]
 LATE, SLOW_PCIE, HEALTHY = "A2 excerpt of the log alone", "PCIe at 16 GT/s", "A2 after rebooting both"
 BOTH = "B8 a reboot does not help although it is throttled too"
 STUCK = "A9 nor by the log"
 WAITS = "No node is rebooted for what needs_reboot says while something else is wrong"
-
-
-@cache
-def plugins() -> None:
-    """Let Ansible find its plugins; once a process."""
-    init_plugin_loader([str(ROLE.parents[1] / ".collections")])
 
 
 @pytest.fixture(scope="module")
@@ -54,17 +44,13 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def said(judged: dict[str, Any], bad: list[str], **nodes: str) -> list[str]:
     """The lines of the message about these nodes, each in its case."""
-    plugins()
-    loader = DataLoader()
-    (task,) = loader.load_from_file(str(ROLE / "tasks" / "require.yml"), trusted_as_template=True)
+    (task,) = load_tasks(CHECKOUT / "roles" / "cx7" / "tasks" / "require.yml")
     variables = {
         "ansible_play_hosts": list(nodes),
         "hostvars": {host: judged[case] for host, case in nodes.items()},
         "__cx7_bad": bad,
-        "ansible_search_path": [str(ROLE)],
     }
-    text = Templar(loader=loader, variables=variables).template(task["vars"]["__cx7_problems"])
-    return str(text or "").splitlines()
+    return str(render(task["vars"]["__cx7_problems"], variables, "cx7") or "").splitlines()
 
 
 def test_a_fault_here_and_a_late_cable_there_are_both_said(judged: dict[str, Any]) -> None:

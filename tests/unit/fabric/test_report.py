@@ -5,19 +5,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.parsing.dataloader import DataLoader
-from ansible.plugins.loader import init_plugin_loader
-from ansible.template import Templar
 
 from ansible_collections.switchless.spark.plugins.module_utils._fabric.devices import devices
 from ansible_collections.switchless.spark.plugins.module_utils._fabric.report import report
 from tests.unit.fabric.fabric_world import Data, plan_of, ring, views_of
 from tests.unit.fabric.test_devices import functions
 from tests.unit.fabric.test_fabric_golden import load
+from tests.unit.rendering import CHECKOUT, render
+from tests.unit.rendering import load as load_tasks
 
 Proofs = dict[str, Any]
 
@@ -241,7 +239,6 @@ def test_what_was_not_measured_is_said_to_be_so() -> None:
 
 def test_what_was_measured_before_a_reboot_is_left_out() -> None:
     """cx7 reboots after link_test has measured: the rows that made it do so are of cables that were slow then."""
-    init_plugin_loader([])
     before, since = [row(1, "p1 A out", 13.2)], [row(1, "p1 A out")]
     hostvars = {
         "rebooted": {"link_test_bandwidth": before, "cx7_outdated_bandwidth": before},
@@ -250,11 +247,9 @@ def test_what_was_measured_before_a_reboot_is_left_out() -> None:
         "not measured": {"cx7_outdated_bandwidth": []},
     }
     variables: dict[str, Any] = {"ansible_play_hosts": list(hostvars), "hostvars": hostvars}
-    role = Path(__file__).resolve().parents[3] / "roles" / "report"
-    variables["ansible_search_path"] = [str(role)]
-    loader = DataLoader()
-    tasks = loader.load_from_file(str(role / "tasks" / "main.yml"), trusted_as_template=True)
-    found = Templar(loader=loader, variables=variables).template(tasks[1]["vars"]["__report_measured"])
+    tasks = load_tasks(CHECKOUT / "roles" / "report" / "tasks" / "fabric.yml")
+    (given,) = (task["vars"] for task in tasks if "vars" in task)
+    found = render(given["__report_measured"], variables, "report")
     assert found == {"rebooted": [], "measured again": since, "not rebooted": since, "not measured": []}
 
 

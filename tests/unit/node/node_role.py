@@ -7,17 +7,12 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from pathlib import Path
 from typing import Any
-
-from ansible.parsing.dataloader import DataLoader
-from ansible.plugins.loader import init_plugin_loader
-from ansible.template import Templar
 
 from ansible_collections.switchless.spark.plugins.module_utils._fabric.devices import devices
 from tests.unit.fabric.fabric_world import Data, views_of
+from tests.unit.rendering import CHECKOUT, load, render
 
-ROLE = Path(__file__).resolve().parents[3] / "roles" / "fabric"
 SBIN = f"{os.environ['PATH']}:/usr/sbin:/sbin"
 NETDEVS = {
     ("p0", "A"): "enp1s0f0np0",
@@ -47,29 +42,20 @@ def functions(names: dict[tuple[str, str], str]) -> list[Data]:
 
 
 @cache
-def plugins() -> None:
-    """Let Ansible find its plugins; once a process."""
-    init_plugin_loader([str(ROLE.parents[1] / ".collections")])
-
-
-@cache
 def rendered(
     host: str = "329f", cables: str = "ring", odd: bool = False, link_local: tuple[str, ...] = ("ipv6",)
 ) -> dict[str, tuple[str, str | None]]:
     """Folder and name of each file to its content and mode, from the role's own list of files."""
-    plugins()
     hosts = ["329f", "355d", "c049", "3d38"] if cables == "ring" else ["left-1.lan", "right_2"]
     node = views_of(RING if cables == "ring" else PAIR, hosts)[host]
-    loader = DataLoader()
-    variables: dict[str, Any] = loader.load_from_file(str(ROLE / "vars" / "main.yml"), trusted_as_template=True)
+    variables: dict[str, Any] = load(CHECKOUT / "roles" / "fabric" / "vars" / "main.yml")
     more = {
         "__fabric_devices": devices(node, functions(ODD_NETDEVS if odd else NETDEVS), 9000),
         "fabric_node": node,
         "fabric_link_local": list(link_local),
         "fabric_mtu": 9000,
-        "ansible_search_path": [str(ROLE)],
     }
-    files = Templar(loader=loader, variables=variables | more).template(variables["__fabric_files"])
+    files = render(variables["__fabric_files"], variables | more, "fabric")
     return {"/".join(file["path"].split("/")[-2:]): (str(file["content"]), file.get("mode")) for file in files}
 
 
