@@ -11,7 +11,7 @@ import ipaddress
 import re
 from dataclasses import dataclass
 
-from .causes import PRIMARY, SYMPTOM
+from .causes import PEER_GONE, PRIMARY, SYMPTOM
 from .log import Line, NcclLog
 from .places import Place, Places, ipv4
 from .version import too_old, words
@@ -35,6 +35,8 @@ _CONNECT = re.compile(
     r"[Cc]onnect to (?P<address>[\w.:-]+)<\d+> (?:returned|failed ?:) "
     r"(?P<error>[A-Z][\w ]+?)(?P<retry>, retrying)?(?:,| \(|$)"
 )
+_CLOSED = re.compile(r"Connection closed by remote peer (?P<address>[\d.]+)<")
+_USING = re.compile(r"NET/(?:IB|Socket) : Using \[")
 _TORCH = re.compile(r"(?:trying to connect to|failed to connect to) \(?(?P<address>[\d.]+), (?P<port>\d+)\)")
 
 RETRY_EXCEEDED = "12"
@@ -74,14 +76,52 @@ def means(line: Line, log: NcclLog, places: Places, prefix: int) -> Meaning | No
     connect = _CONNECT.search(line.text)
     if connect is not None and not connect["retry"]:
         return _connect(connect["address"], connect["error"], places)
+    closed = _CLOSED.search(line.text)
+    place = places.find(closed["address"]) if closed else None
+    if place is not None:
+        return Meaning(
+            PEER_GONE,
+            f"the other end of a connection over {place} went away: its process ended, or the cable did",
+            "Read the logs of the other ranks at that time; look at the cable if none of them failed by itself",
+            "carrier changes of both ends (cx7_info)",
+            place,
+            SYMPTOM,
+        )
     torch = _TORCH.search(line.text)
     return None if torch is None else _connect(torch["address"], "Connection timed out", places)
+
+
+def missing(log: NcclLog, host: str | None, places: Places) -> tuple[Line, Meaning] | None:
+    """Ports that NCCL was told to use and does not have. It leaves out those without a link, and says nothing of it."""
+    sockets = any(device.address for device in log.devices)
+    names = log.environment.get("NCCL_SOCKET_IFNAME" if sockets else "NCCL_IB_HCA", "")
+    using = next((line for line in log.lines if log.devices and _USING.search(line.text)), None)
+    if using is None or not names.startswith("="):
+        return None
+    have = {device.name for device in log.devices}
+    gone = [name for name in (one.partition(":")[0] for one in names[1:].split(",")) if name not in have]
+    if not gone:
+        return None
+    addresses = {ipv4(device.address) for device in log.devices}
+    unseen = [place for address, place in places.of_host(host).items() if address not in addresses]
+    place = unseen[0] if unseen and sockets else None
+    where = f" ({'; '.join(map(str, unseen))})" if place else ""
+    meaning = Meaning(
+        "port_missing",
+        f"NCCL does not have {', '.join(gone)}{where}, which it was told to use: no link or no address there, and the "
+        "devices after it have other numbers than in the channel graph",
+        "Seat the cable, or address the port (role fabric); without it leave the cable out of the plan",
+        f"carrier and address of {gone[0]} (cx7_info); 'Using [0]' in the log",
+        place,
+    )
+    return using, meaning
 
 
 def stalled(log: NcclLog, places: Places) -> tuple[Line, Meaning] | None:
     """A rank that never got past connecting: it says so as information only."""
     tries: dict[str, list[tuple[Line, str]]] = {}
-    for line in () if log.complete else log.lines:
+    connected = any("Connected all rings" in line.text for line in log.lines)
+    for line in () if connected else log.lines:
         match = _CONNECT.search(line.text)
         if match is not None and match["retry"]:
             tries.setdefault(match["address"], []).append((line, match["error"]))

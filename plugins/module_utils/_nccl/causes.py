@@ -116,6 +116,14 @@ CAUSES: tuple[Cause, ...] = (
         "the filter of this collection that validates graphs says at which place",
     ),
     _cause(
+        "graph_device",
+        r"Could not find NET with id (?P<device>[0-9a-f]+)",
+        "the channel graph names device {device} (hexadecimal), which NCCL does not have: a port is without link or "
+        "address, or the graph is another node's",
+        "Mend the port, then run the role transport",
+        "'Using [0]' in the log against the devices of the graph",
+    ),
+    _cause(
         "ifname",
         r"family \d+ is neither AF_INET|[Nn]o socket interface found|No IP interface found",
         "the interface that NCCL_SOCKET_IFNAME names does not exist, has no IPv4 address or is down on some rank, "

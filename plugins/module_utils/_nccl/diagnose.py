@@ -16,7 +16,7 @@ from typing import Any
 
 from ansible_collections.switchless.spark.plugins.module_utils._fabric.plain import plain
 
-from .addressed import Meaning, means, stalled
+from .addressed import Meaning, means, missing, stalled
 from .causes import CAUSES, HARMLESS, PEER_GONE, PRIMARY, SYMPTOM, WEAK
 from .contradictions import LEFTOVERS
 from .log import Line, NcclLog, parse
@@ -110,6 +110,10 @@ def _of_rank(rank: _Rank, ranks: list[_Rank], places: Places, prefix: int) -> It
     errors = list(_errors(rank, ranks, places, prefix))
     weak = [item for item in errors if item.meaning.weight == WEAK]
     failed = not rank.log.complete or any(item.meaning.weight in (PRIMARY, SYMPTOM) for item in errors)
+    absent = missing(rank.log, rank.host, places)
+    if absent is not None:
+        seen.add(PRIMARY)
+        yield _Found(rank, *absent)
     for item in errors:
         weight = item.meaning.weight
         if weight in seen or (weight == UNKNOWN and not failed):

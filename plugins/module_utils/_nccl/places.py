@@ -51,6 +51,14 @@ class Places:
     def __bool__(self) -> bool:
         return bool(self._subnets)
 
+    def of_host(self, host: str | None) -> dict[ipaddress.IPv4Address, Place]:
+        """The ports of a host, by address."""
+        return {
+            address: place
+            for address, place in self._places.items()
+            if place.port is not None and place.port.rpartition(":")[0] == host
+        }
+
     def find(self, address: str | None) -> Place | None:
         """The place of an IPv4 address, also of one that a GID has inside."""
         found = ipv4(address)

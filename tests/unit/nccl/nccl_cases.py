@@ -409,6 +409,21 @@ CASES = (
         "",
         ("/etc/switchless/nccl-graph.xml", "No such file"),
     ),
+    Case(
+        "a device that is not there", {0: f"{WARN} Could not find NET with id 3"}, "graph_device", 0, "", ("device 3",)
+    ),
+    Case(
+        "a port without a link",
+        {
+            0: "a:1:2 [0] NCCL INFO NCCL_IB_HCA set by environment to =rocep1s0f0,rocep1s0f1\n"
+            "a:1:2 [0] NCCL INFO NET/IB : Using [0]rocep1s0f0:1/RoCE [RO]; OOB enP7s7:192.0.2.70<0>\n"
+            f"{WARN} Could not find NET with id 1\n"
+        },
+        "port_missing",
+        0,
+        "Using [0]",
+        ("rocep1s0f1",),
+    ),
     Case("a graph of another version", {0: f"{WARN} XML Graph has wrong version 2, 1 needed"}, "graph_syntax", 0),
     Case("a graph without an attribute", {0: f"{WARN} Attribute crossnic of node graph not found"}, "graph_syntax", 0),
     Case(

@@ -143,6 +143,46 @@ def test_tcp_over_the_fabric_names_its_cable(plan: Any) -> None:
     assert "3d38:p1 on cable" in found["cause"]
 
 
+def test_a_port_that_nccl_leaves_out_is_a_cable(plan: Any) -> None:
+    """Cable 2 is out: at both ends NCCL has two devices of four, and hangs or fails somehow."""
+    logs = {}
+    for host, cages in (("355d", ("p1", "p0")), ("c049", ("p1", "p0"))):
+        mine = {f"{host}:p1": 0 if host == "355d" else 2}
+        subnets = plan["cables"][mine[f"{host}:p1"]]["subnets"]
+        own = 2 if host == "355d" else 1
+        has = [subnets[root].replace(".0/24", f".{own}") for root in ("A", "B")]
+        names = ",".join(f"n{cage}{root}" for cage in cages for root in "AB")
+        logs[host] = (
+            f"a:1:2 [0] NCCL INFO NCCL_SOCKET_IFNAME set by environment to ={names}\n"
+            f"a:1:2 [0] NCCL INFO NET/Socket : Using [0]np1A:{has[0]}<0> [1]np1B:{has[1]}<0>\n"
+            "a:1:2 [0] NCCL INFO Using network Socket\n"
+        )
+    found = diagnose(logs, plan)
+    assert [(one["code"], one["host"], one["cable"], one["root"]) for one in found] == [
+        ("port_missing", "355d", "355d:p0 - c049:p0", "A"),
+        ("port_missing", "c049", "355d:p0 - c049:p0", "A"),
+    ]
+    assert "np0A, np0B" in found[0]["cause"]
+    assert "root B" in found[0]["cause"]
+
+
+def test_a_connection_that_closes_names_its_cable(plan: Any) -> None:
+    address = plan["cables"][0]["subnets"]["B"].replace(".0/24", ".2")
+    (found,) = diagnose({0: f"{WARN} socketProgress: Connection closed by remote peer {address}<41109>"}, plan)
+    assert (found["code"], found["cable"], found["root"]) == ("peer_gone", "329f:p1 - 355d:p1", "B")
+
+
+def test_a_rank_that_initialised_and_then_stalls(plan: Any) -> None:
+    """With lazy connection the initialisation is complete before anything is connected."""
+    address = plan["cables"][0]["subnets"]["A"].replace(".0/24", ".2")
+    again = f"a:1:2 [0] NCCL INFO x: connect to {address}<4> returned No route to host, retrying (1/34) after sleep\n"
+    done = "a:1:2 [0] NCCL INFO ncclCommInitRank comm 0x1 rank 0 nranks 4 cudaDev 0 - Init COMPLETE\n"
+    (found,) = diagnose({0: done + again * 5}, plan)
+    assert (found["code"], found["cable"]) == ("fabric_unreachable", "329f:p1 - 355d:p1")
+    assert diagnose({0: done + again * 4}, plan) == []
+    assert diagnose({0: done + again * 5 + "a:1:2 [0] NCCL INFO Connected all rings, use ring PXN 0 GDR 0"}, plan) == []
+
+
 def test_ranks_that_failed_by_themselves_come_in_the_order_of_failure() -> None:
     logs = {
         0: f"Nov 30 18:00:09 a x[1]: {WARN} Call to ibv_open_device failed",
