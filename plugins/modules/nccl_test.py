@@ -134,6 +134,7 @@ graph:
 
 import json
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
@@ -155,11 +156,12 @@ def text_of(path: Path) -> str | None:
 
 
 def told_by(output: str) -> dict[str, object] | None:
-    """The program's line of JSON. Libraries may print before it."""
+    """The program's line of JSON. Libraries may print around it."""
     for line in reversed(output.splitlines()):
         if line.startswith("{"):
-            found: dict[str, object] = json.loads(line)
-            return found
+            with suppress(ValueError):
+                found: dict[str, object] = json.loads(line)
+                return found
     return None
 
 

@@ -137,13 +137,10 @@ def run(options: argparse.Namespace, told: dict[str, Any]) -> None:
 def main() -> int:
     options = arguments()
     told: dict[str, Any] = {"rank": None, "sizes": [], "phase": "start", "error": None}
-    lock = threading.Lock()
 
     def say() -> None:
-        """Once: a rank that hangs in a collective is ended from another thread, and both would speak."""
-        if lock.acquire(blocking=False):
-            sys.stdout.write(json.dumps(told) + "\n")
-            sys.stdout.flush()
+        sys.stdout.write(json.dumps(told) + "\n")
+        sys.stdout.flush()
 
     def give_up() -> None:
         told["error"] = f"no end within {options.timeout:g} s: it hangs in phase {told['phase']!r}"
@@ -158,10 +155,11 @@ def main() -> int:
         run(options, told)
     except Exception as error:  # noqa: BLE001 - whatever it was, the controller has to hear it
         told["error"] = f"{type(error).__name__}: {error}".strip()
+    # Both must not speak: if it is too late to cancel, the watchdog ends the process.
     watchdog.cancel()
+    watchdog.join()
     say()
     # Without destroy_process_group, threads of NCCL would keep a failed rank alive.
-    sys.stdout.flush()
     os._exit(0 if told["error"] is None else 1)
 
 
