@@ -54,7 +54,9 @@ options:
         type: int
         required: true
   routes:
-    description: Routes to subnets that the node is not on. Any other IPv4 route of a gateway over one of O(ports) is taken away.
+    description:
+      - Routes to subnets that the node is not on.
+      - Any other IPv4 route through a gateway over one of O(ports) is taken away.
     type: list
     elements: dict
     default: []
