@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from .addresses import LONGEST_PREFIX, SHORTEST_PREFIX, AddressError, parse_usable
 from .errors import did_you_mean, listing, shown
-from .model import CAGES, ROOTS, End, Subnet
+from .model import CAGES, ROOTS, SWITCH, End, Subnet
 from .plain import as_list, plain
 from .subnets import Claim
 
@@ -31,6 +31,11 @@ class CableInput:
     ends: tuple[End, End] | None
     subnets: tuple[Subnet, Subnet] | None
     pooled: bool
+
+    @property
+    def switched(self) -> bool:
+        """Whether it leads to the switch, which is then its second end."""
+        return self.ends is not None and self.ends[1].host == SWITCH
 
     @property
     def label(self) -> str:
@@ -85,7 +90,14 @@ def _parse_ends(number: int, item: Mapping[object, object], problems: list[str])
         problems.append(f"{label}: has {len(ends)} ends ({seen}): a cable has two; {_EXAMPLE}")
         return None
     first, second = ends
-    return (first, second) if first and second else None
+    if not first or not second:
+        return None
+    if first.host == second.host == SWITCH:
+        problems.append(
+            f'{label}: both ends are the switch: one is at a Spark; write it as {{ends: ["spark1:p0", "switch"]}}'
+        )
+        return None
+    return (second, first) if first.host == SWITCH else (first, second)
 
 
 def _parse_end(label: str, raw: object, problems: list[str]) -> End | None:
@@ -101,11 +113,17 @@ def _parse_end(label: str, raw: object, problems: list[str]) -> End | None:
             f'{label}: YAML read an end as {shown(value)}: expected host:cage; put it in quotes, as in "spark1:p0"'
         )
         return None
+    if value == SWITCH:
+        return End(SWITCH, "")
     host, colon, cage = value.rpartition(":")
     if not colon or not host.strip():
         problems.append(
             f'{label}: end {shown(value)} is not host:cage: write the host, a colon and {cages}, as in "spark1:p0"'
+            + did_you_mean(value, (SWITCH,))
         )
+        return None
+    if host == SWITCH:
+        problems.append(f"{label}: end {shown(value)} names a cage of the switch: write {SWITCH!r} alone, it has none")
         return None
     if host != host.strip():
         problems.append(f"{label}: end {shown(value)} has a space in the host's name: take it out")
@@ -163,10 +181,11 @@ def check_ends(cables: Sequence[CableInput], hosts: Sequence[str], problems: lis
         if not cable.ends:
             continue
         first, second = cable.ends
+        nodes = cable.ends[:1] if cable.switched else cable.ends
         problems.extend(
             f"{cable.label}: host {host!r} is not in the group ({listing(hosts)}): correct the name or add the host to "
             f"the group{did_you_mean(host, hosts)}"
-            for host in dict.fromkeys((first.host, second.host))
+            for host in dict.fromkeys(end.host for end in nodes)
             if known and host not in known
         )
         if first.host == second.host:
@@ -174,7 +193,7 @@ def check_ends(cables: Sequence[CableInput], hosts: Sequence[str], problems: lis
                 f"{cable.label}: both ends are on host {first.host}: a cable joins two Sparks; correct one end"
             )
             continue
-        for end in cable.ends:
+        for end in nodes:
             other = users.setdefault(end, cable)
             if other is not cable:
                 problems.append(

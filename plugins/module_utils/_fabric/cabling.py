@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .bind import bind
+from .model import SWITCH
 from .plain import plain
 
 MARK = "switchless.spark"
@@ -45,32 +46,15 @@ def cabling(host: object, functions: object) -> list[dict[str, Any]]:
     Each entry has ``port`` (host:cage root), ``cable``, ``verdict`` and ``text`` (empty when ok). Verdicts: ``ok``;
     ``unproven`` (link, but the
     far port does not announce itself, as before lldpd runs there); ``down`` (no link); ``wrong`` (the cable leads
-    elsewhere).
+    elsewhere). At a switch anything that announces itself is right, but another Spark.
     """
     node: Mapping[str, Any] = plain(host)  # type: ignore[assignment]
     shown = {(f["cage"], f["root"]): f for f in plain(functions)}  # type: ignore[attr-defined]
     found = []
     for port in bind(host, functions):
         here: Mapping[str, Any] = shown[port["cage"], port["root"]]
-        peer: Mapping[str, Any] = port["peer"]  # type: ignore[assignment]
-        cable = f"cable {port['cable']} ({node['host']}:{port['cage']} - {peer['host']}:{peer['cage']})"
-        real = _leads_to(here.get("lldp"))
-        if not here["carrier"]:
-            verdict = "down"
-            text = f"{cable} has no link on root {port['root']}: is it plugged at both ends, and is {peer['host']} on?"
-        elif real is None:
-            verdict, text = (
-                "unproven",
-                f"{cable} has a link on root {port['root']}, but {peer['host']} does not announce itself there",
-            )
-        elif real[:2] != (peer["host"], peer["cage"]):
-            verdict = "wrong"
-            text = (
-                f"{cable} really leads from {node['host']}:{port['cage']} to {real[0]}:{real[1]}: move that end, or "
-                "write it so in fabric_cables"
-            )
-        else:
-            verdict, text = "ok", ""
+        judge = _at_the_switch if port["towards"] == SWITCH else _at_the_peer
+        verdict, text = judge(node["host"], port, here)
         found.append(
             {
                 "port": f"{node['host']}:{port['cage']} {port['root']}",
@@ -80,3 +64,35 @@ def cabling(host: object, functions: object) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def _at_the_peer(host: str, port: Mapping[str, Any], here: Mapping[str, Any]) -> tuple[str, str]:
+    """Verdict and text of a port whose cable leads to another node."""
+    peer, root = port["peer"], port["root"]
+    cable = f"cable {port['cable']} ({host}:{port['cage']} - {peer['host']}:{peer['cage']})"
+    real = _leads_to(here.get("lldp"))
+    if not here["carrier"]:
+        return "down", f"{cable} has no link on root {root}: is it plugged at both ends, and is {peer['host']} on?"
+    if real is None:
+        return "unproven", f"{cable} has a link on root {root}, but {peer['host']} does not announce itself there"
+    if real[:2] != (peer["host"], peer["cage"]):
+        there = f"from {host}:{port['cage']} to {real[0]}:{real[1]}"
+        return "wrong", f"{cable} really leads {there}: move that end, or write it so in fabric_cables"
+    return "ok", ""
+
+
+def _at_the_switch(host: str, port: Mapping[str, Any], here: Mapping[str, Any]) -> tuple[str, str]:
+    """Verdict and text of a port whose cable leads to a switch."""
+    cable, root = f"cable {port['cable']} ({host}:{port['cage']} - {SWITCH})", port["root"]
+    real = _leads_to(here.get("lldp"))
+    if not here["carrier"]:
+        return "down", f"{cable} has no link on root {root}: is it plugged at both ends, and is the switch on?"
+    if real is not None:
+        cure = (
+            "move that end to the switch, or write it so in fabric_cables. If it is at the switch, that one passes "
+            "LLDP on, which no bridge may: let it take part in LLDP or in a spanning tree"
+        )
+        return "wrong", f"{cable} does not go to the switch, at its other end is {real[0]}:{real[1]}: {cure}"
+    if not here.get("lldp"):
+        return "unproven", f"{cable} has a link on root {root}, but no switch announces itself there"
+    return "ok", ""

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .bind import bind
+from .model import SWITCH
 from .plain import plain
 
 LOOSE = "2"
@@ -43,6 +44,9 @@ def devices(host: object, functions: object, mtu: int) -> dict[str, Any]:
     # sysctl writes a dot within a name as a slash
     conf = [f"net.ipv4.conf.{port['netdev'].replace('.', '/')}" for port in ports]
     sysctl = {f"{key}.rp_filter": LOOSE for key in conf}
+    # Behind a switch all ports hear every question for an address: only the one that has it may answer, as itself.
+    if any(port["towards"] == SWITCH for port in bound):
+        sysctl |= {f"{key}.arp_ignore": "1" for key in conf} | {f"{key}.arp_announce": "2" for key in conf}
     if forward:
         sysctl |= {f"{key}.forwarding": "1" for key in conf}
     return {
@@ -60,11 +64,12 @@ def devices(host: object, functions: object, mtu: int) -> dict[str, Any]:
         "pings": [
             {
                 "name": f"cable {port['cable']} root {port['root']} from {node['host']}:{port['cage']} to "
-                f"{port['peer']['host']}:{port['peer']['cage']}",
+                f"{peer['host']}:{peer['cage']}",
                 "source": port["address"],
-                "target": port["peer"]["address"],
+                "target": peer["address"],
             }
             for port in bound
+            for peer in port.get("peers") or [port["peer"]]
         ],
         "connections": [
             {"name": f"relay from {node['host']} to {far['host']}", "target": address}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .layout import Step, incidence, walk
-from .model import ROOTS, Cable, Plan, dotted
+from .model import ROOTS, SWITCH, Cable, Plan, dotted
 
 _LABEL = 9
 _COLUMN = 20
@@ -18,19 +18,42 @@ _COLUMN = 20
 
 def draw(plan: Plan) -> str:
     """Lines of at most 80 columns for host names of up to 18 characters, without a line feed at the end."""
-    ends = [cable.ends for cable in plan.cables]
-    trip = walk(ends, incidence(ends), plan.order[0])
-    return "\n".join(line.rstrip() for line in _lines(plan, trip.steps, trip.closed))
+    return "\n".join(line.rstrip() for line in (*_head(plan), *(_star(plan) if plan.layout == SWITCH else _walk(plan))))
 
 
-def _lines(plan: Plan, steps: tuple[Step, ...], closed: bool) -> Iterator[str]:
-    count = len(plan.cables)
+def _head(plan: Plan) -> Iterator[str]:
+    count, size = len(plan.cables), len(plan.order)
     yield (
-        f"{plan.layout} of {len(plan.order)} nodes, {count} cable{'' if count == 1 else 's'}, MTU {plan.mtu}, "
-        f"control plane: {plan.control_plane}"
+        f"{f'{size} nodes on a switch' if plan.layout == SWITCH else f'{plan.layout} of {size} nodes'}, "
+        f"{count} cable{'' if count == 1 else 's'}, MTU {plan.mtu}, control plane: {plan.control_plane}"
     )
     yield ""
     yield "           " + _columns("", [f"PCIe root {root}" for root in ROOTS])
+
+
+def _walk(plan: Plan) -> Iterator[str]:
+    ends = [cable.ends for cable in plan.cables]
+    trip = walk(ends, incidence(ends), plan.order[0])
+    yield from _lines(plan, trip.steps, trip.closed)
+
+
+def _star(plan: Plan) -> Iterator[str]:
+    """The switch with the subnets of each cage, and below it the nodes with their addresses and cables."""
+    by_end = {(cable.ends[0].host, cable.ends[0].cage): cable for cable in plan.cables}
+    shared = {cage: [str(subnet) for subnet in cable.subnets] for (_host, cage), cable in sorted(by_end.items())}
+    yield f"  {SWITCH}"
+    for cage, subnets in shared.items():
+        yield "  │        " + _columns(cage, subnets)
+    for rank, host in enumerate(plan.order):
+        last = rank == len(plan.order) - 1
+        yield f"  {'└' if last else '├'}───▶ {rank}  {host}{'  (head)' if rank == 0 else ''}"
+        for cage in shared:
+            cable = by_end[host, cage]
+            addresses = [dotted(cable.address(0, root)) for root in range(len(ROOTS))]
+            yield f"  {' ' if last else '│'}        " + _columns(cage, [*addresses, f"cable {cable.number}"])
+
+
+def _lines(plan: Plan, steps: tuple[Step, ...], closed: bool) -> Iterator[str]:
     for rank, host in enumerate(plan.order):
         rail = ("┌─▶" if rank == 0 else "│  ") if closed else "   "
         yield f"  {rail} {rank}  {host}{'  (head)' if rank == 0 else ''}"

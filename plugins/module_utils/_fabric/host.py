@@ -7,11 +7,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .errors import FabricError, listing, shown
 from .layout import Walk, incidence, walk
-from .model import CAGES, ROOTS, Cable, Far, HostView, Plan, Port, Subnet, dotted
+from .model import CAGES, ROOTS, SWITCH, Cable, Far, HostView, Peer, Plan, Port, Subnet, dotted
 from .plain import plain
 from .routes import Ring
+from .switched import ports as ports_on_a_switch
 
 
 def host_view(plan: Plan, host: object) -> HostView:
@@ -19,6 +22,8 @@ def host_view(plan: Plan, host: object) -> HostView:
     name = plain(host)
     if not isinstance(name, str) or name not in plan.order:
         raise FabricError(f"host {shown(name)} is not in the fabric ({listing(plan.order)}): name one of its hosts")
+    if plan.layout == SWITCH:
+        return _view(plan, name, ports_on_a_switch(plan, name), None)
     ends = [cable.ends for cable in plan.cables]
     round_trip = walk(ends, incidence(ends), plan.order[0])
     if round_trip.order != plan.order:
@@ -26,10 +31,14 @@ def host_view(plan: Plan, host: object) -> HostView:
             f"the plan is damaged: its order is {listing(plan.order)}, its cables lead "
             f"{listing(round_trip.order)}; make it anew with the filter fabric_plan"
         )
-    rank, size = plan.order.index(name), len(plan.order)
-    ports = _ports(plan, round_trip, rank, name)
+    ports = _ports(plan, round_trip, plan.order.index(name), name)
     # A pair with one cable is the only walk that does not close; it has nothing to route.
     ring = Ring(plan.cables, round_trip.steps) if round_trip.closed else None
+    return _view(plan, name, ports, ring)
+
+
+def _view(plan: Plan, name: str, ports: Sequence[Port], ring: Ring | None) -> HostView:
+    rank, size = plan.order.index(name), len(plan.order)
     return HostView(
         host=name,
         rank=rank,
@@ -40,7 +49,7 @@ def host_view(plan: Plan, host: object) -> HostView:
         routes=tuple(ring.routes(rank)) if ring else (),
         relays=tuple(ring.relays(rank)) if ring else (),
         far=_far(plan, ring, rank) if ring else (),
-        subnets=tuple(sorted((subnet for cable in plan.cables for subnet in cable.subnets), key=_by_network)),
+        subnets=tuple(sorted({subnet for cable in plan.cables for subnet in cable.subnets}, key=_by_network)),
     )
 
 
@@ -68,8 +77,7 @@ def _ports_of(cable: Cable, name: str, towards: str) -> list[Port]:
             towards=towards,
             address=cable.address(end, root),
             subnet=cable.subnets[root],
-            peer=cable.ends[1 - end],
-            peer_address=cable.address(1 - end, root),
+            peers=(Peer(cable.ends[1 - end], cable.address(1 - end, root)),),
         )
         for root, label in enumerate(ROOTS)
     ]
@@ -91,6 +99,12 @@ def _far(plan: Plan, ring: Ring, rank: int) -> tuple[Far, ...]:
     return tuple(found)
 
 
+def _peers(port: Port) -> dict[str, object]:
+    """The port at the other end of the cable; behind a switch all others of the subnet, and none at the end."""
+    found = [{"host": peer.end.host, "cage": peer.end.cage, "address": dotted(peer.address)} for peer in port.peers]
+    return {"peer": None, "peers": found} if port.towards == SWITCH else {"peer": found[0]}
+
+
 def host_to_dict(view: HostView) -> dict[str, object]:
     """The view as plain data: see docs/architecture.md."""
     return {
@@ -107,7 +121,7 @@ def host_to_dict(view: HostView) -> dict[str, object]:
                 "address": dotted(port.address),
                 "prefix_length": port.subnet.prefix_length,
                 "subnet": str(port.subnet),
-                "peer": {"host": port.peer.host, "cage": port.peer.cage, "address": dotted(port.peer_address)},
+                **_peers(port),
             }
             for port in view.ports
         ],

@@ -83,11 +83,7 @@ def find_walk(cables: Sequence[Ends], hosts: Sequence[str], head: str) -> Walk:
     """The one closed ring (or the pair) that all hosts form, from the head. Raises FabricError."""
     at = incidence(cables)
     bare = sorted(host for host in hosts if host not in at)
-    problems = [
-        f"host {host} is in the group but has no cable: add its cables to fabric_cables, or take the host out "
-        "of the group"
-        for host in bare
-    ]
+    problems = [no_cable(host) for host in bare]
     parts = list(components(cables, at))
     if len(parts) > 1:
         problems.append(
@@ -100,6 +96,14 @@ def find_walk(cables: Sequence[Ends], hosts: Sequence[str], head: str) -> Walk:
     if problems:
         raise FabricError(*problems)
     return walk(cables, at, head)
+
+
+def no_cable(host: str) -> str:
+    """The problem of a host that no cable touches."""
+    return (
+        f"host {host} is in the group but has no cable: add its cables to fabric_cables, or take the host out "
+        "of the group"
+    )
 
 
 def _part(part: Walk) -> str:

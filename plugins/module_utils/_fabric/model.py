@@ -22,16 +22,19 @@ ROOTS = ("A", "B")
 CAGES = ("p0", "p1")
 """QSFP cages: PCI function 0 (next to the RJ45 socket) and 1."""
 
+SWITCH = "switch"
+"""The far end of a cable that leads to an Ethernet switch, and the layout of a fabric whose cables all do."""
+
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """One end of a cable."""
+    """One end of a cable. The end at a switch has no cage."""
 
     host: str
     cage: str
 
     def __str__(self) -> str:
-        return f"{self.host}:{self.cage}"
+        return f"{self.host}:{self.cage}" if self.cage else self.host
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +55,15 @@ class Subnet:
 
 @dataclass(frozen=True, slots=True)
 class Cable:
-    """A cable: its 1-based place in `fabric_cables`, its two ends, its subnets in the order of ROOTS."""
+    """A cable: its 1-based place in `fabric_cables`, its two ends, its subnets in the order of ROOTS.
+
+    `host_numbers` are those of its ends in these subnets. A switch, which is always the second end, has none: 0.
+    """
 
     number: int
     ends: tuple[End, End]
     subnets: tuple[Subnet, Subnet]
+    host_numbers: tuple[int, int] = (1, 2)
 
     @property
     def name(self) -> str:
@@ -64,13 +71,13 @@ class Cable:
         return f"{self.ends[0]} - {self.ends[1]}"
 
     def address(self, end: int, root: int) -> int:
-        """Address of an end (0 or 1) on a root (index into ROOTS): host number 1 at the first end, 2 at the second."""
-        return self.subnets[root].network + end + 1
+        """Address of an end (0 or 1) on a root (index into ROOTS)."""
+        return self.subnets[root].network + self.host_numbers[end]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A whole fabric. `order[rank]` is the host of that rank; `layout` is pair, triangle or ring."""
+    """A whole fabric. `order[rank]` is the host of that rank; `layout` is pair, triangle, ring or switch."""
 
     layout: str
     order: tuple[str, ...]
@@ -81,8 +88,19 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
+class Peer:
+    """A port that another reaches on its own subnet: the cage and the address there."""
+
+    end: End
+    address: int
+
+
+@dataclass(frozen=True, slots=True)
 class Port:
-    """One (cage, root) of a node that has a cable. `towards` is previous, next or both."""
+    """One (cage, root) of a node that has a cable. `towards` is previous, next, both or switch.
+
+    A cable has one peer; behind a switch are the same (cage, root) of all other nodes, by rank.
+    """
 
     cage: str
     root: str
@@ -90,8 +108,7 @@ class Port:
     towards: str
     address: int
     subnet: Subnet
-    peer: End
-    peer_address: int
+    peers: tuple[Peer, ...]
 
 
 @dataclass(frozen=True, slots=True)

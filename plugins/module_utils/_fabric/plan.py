@@ -14,9 +14,10 @@ from .addresses import DEFAULT_POOL, AddressError, parse_network
 from .cables import CableInput, check_ends, parse_cables
 from .errors import FabricError, shown
 from .layout import find_walk
-from .model import ROOTS, SCHEMA, Cable, End, Plan
+from .model import ROOTS, SCHEMA, SWITCH, Cable, End, Plan, Subnet
 from .settings import parse_control_plane, parse_head, parse_hosts, parse_management, parse_mtu, parse_pool
 from .subnets import Claim, check_lengths, check_overlaps, check_taken, usual_length
+from .switched import check_room, find_order, owned, share_subnets, usual_prefix
 
 
 def build_plan(
@@ -31,7 +32,8 @@ def build_plan(
 ) -> Plan:
     """The plan of the fabric that these values describe.
 
-    `cables`: list of `{ends: ["host:p0", "host:p1"], subnets: ["a/24", "b/24"]}`, subnets only if wanted (root A, B).
+    `cables`: list of `{ends: ["host:p0", "host:p1"], subnets: ["a/24", "b/24"]}`, subnets only if wanted (root A, B);
+    `{ends: ["host:p0", "switch"]}` for all of them where an Ethernet switch joins the nodes.
     `hosts`: all hosts of the fabric, in any order. `head`: the host of rank 0, else the first end of the first cable.
     `subnet_pool`: network that the other cables' subnets are cut from, two each, in order. `mtu`: bytes.
     `control_plane`: management or fabric. `management`: addresses or networks (list, or by host) that the fabric must
@@ -45,20 +47,28 @@ def build_plan(
     size = parse_mtu(mtu, problems)
     control = parse_control_plane(control_plane, problems)
 
+    switched = any(cable.switched for cable in inputs)
     layout = ""
     order: tuple[str, ...] = ()
     if sound and inputs and len(members) > 1:
         try:
             start = first or next(cable.ends[0].host for cable in inputs if cable.ends)
-            order = find_walk([cable.ends for cable in inputs if cable.ends], members, start).order
-            layout = {2: "pair", 3: "triangle"}.get(len(order), "ring")
+            if switched:
+                order, layout = find_order(inputs, members, start), SWITCH
+            else:
+                order = find_walk([cable.ends for cable in inputs if cable.ends], members, start).order
+                layout = {2: "pair", 3: "triangle"}.get(len(order), "ring")
         except FabricError as exc:
             problems.extend(exc.problems)
 
-    claims = _claims(inputs, subnet_pool, management, problems)
+    # On a switch one cable of each cage speaks for all.
+    speakers = share_subnets(inputs, problems) if switched else {cable.number: cable for cable in inputs}
+    speaking = [cable for cable in inputs if speakers.get(cable.number) is cable]
+    claims = _claims(speaking, order if switched else None, len(members), subnet_pool, management, problems)
     if problems:
         raise FabricError(*problems)
     subnets = {(claim.cable, claim.root): claim.subnet for claim in claims}
+    ranks = _ranks(layout, order)
     return Plan(
         layout=layout,
         order=order,
@@ -66,18 +76,37 @@ def build_plan(
         control_plane=control,
         prefix_length=claims[0].subnet.prefix_length,
         cables=tuple(
-            Cable(cable.number, cable.ends, (subnets[cable.number, 0], subnets[cable.number, 1]))
-            for cable in inputs
+            _cable(cable.number, cable.ends, (subnets[speaker.number, 0], subnets[speaker.number, 1]), ranks)
+            for cable, speaker in ((cable, speakers[cable.number]) for cable in inputs)
             if cable.ends
         ),
     )
 
 
-def _claims(inputs: Sequence[CableInput], raw_pool: object, management: object, problems: list[str]) -> list[Claim]:
-    """Every cable's subnets, its own or from the pool, with their problems noted."""
+def _ranks(layout: str, order: Sequence[str]) -> dict[str, int]:
+    """Ranks by host, which are needed only where they make the addresses."""
+    return {host: rank for rank, host in enumerate(order)} if layout == SWITCH else {}
+
+
+def _cable(number: int, ends: tuple[End, End], subnets: tuple[Subnet, Subnet], ranks: Mapping[str, int]) -> Cable:
+    return Cable(number, ends, subnets, (ranks[ends[0].host] + 1, 0)) if ranks else Cable(number, ends, subnets)
+
+
+def _claims(
+    inputs: Sequence[CableInput],
+    order: Sequence[str] | None,
+    size: int,
+    raw_pool: object,
+    management: object,
+    problems: list[str],
+) -> list[Claim]:
+    """Every cable's subnets, its own or from the pool, with their problems noted. `order`: the nodes on a switch."""
     named = [claim for cable in inputs for claim in cable.claims()]
     taken = parse_management(management, problems)
     pool = parse_pool(raw_pool, problems)
+    if order is not None:
+        named = owned(named, order)
+        problems.extend(check_room(named, size))
     problems.extend(check_overlaps(named))
     problems.extend(check_lengths(named))
     problems.extend(check_taken(named, taken))
@@ -85,8 +114,10 @@ def _claims(inputs: Sequence[CableInput], raw_pool: object, management: object, 
     if pool is None or not pooled:
         return named
     problems.extend(pool.check_taken(taken))
+    length = usual_length(named) if named or order is None else usual_prefix(size)
+    whose = "cables" if order is None else "cages on the switch"
     try:
-        drawn = iter(pool.draw(usual_length(named), 2 * len(pooled), named))
+        drawn = iter(pool.draw(length, 2 * len(pooled), named, whose))
     except AddressError as exc:
         problems.append(str(exc))
         return named
@@ -110,7 +141,7 @@ def plan_to_dict(plan: Plan) -> dict[str, object]:
             {
                 "cable": cable.number,
                 "name": cable.name,
-                "ends": [{"host": end.host, "cage": end.cage} for end in cable.ends],
+                "ends": [{"host": end.host, "cage": end.cage or None} for end in cable.ends],
                 "subnets": {root: str(subnet) for root, subnet in zip(ROOTS, cable.subnets, strict=True)},
             }
             for cable in plan.cables
@@ -130,13 +161,15 @@ def plan_from_dict(raw: object) -> Plan:
             "filter fabric_plan of this collection"
         )
     try:
+        layout, order = _text(data["layout"]), tuple(_text(host) for host in data["order"])
+        ranks = _ranks(layout, order)
         return Plan(
-            layout=_text(data["layout"]),
-            order=tuple(_text(host) for host in data["order"]),
+            layout=layout,
+            order=order,
             mtu=int(data["mtu"]),
             control_plane=_text(data["control_plane"]),
             prefix_length=int(data["prefix_length"]),
-            cables=tuple(_cable_from_dict(cable) for cable in data["cables"]),
+            cables=tuple(_cable_from_dict(cable, ranks) for cable in data["cables"]),
         )
     except (KeyError, IndexError, TypeError, ValueError) as exc:
         raise FabricError(
@@ -144,13 +177,14 @@ def plan_from_dict(raw: object) -> Plan:
         ) from exc
 
 
-def _cable_from_dict(cable: Mapping[str, Any]) -> Cable:
+def _cable_from_dict(cable: Mapping[str, Any], ranks: Mapping[str, int]) -> Cable:
     one, two = cable["ends"]
     subnets = cable["subnets"]
-    return Cable(
+    return _cable(
         int(cable["cable"]),
-        (End(_text(one["host"]), _text(one["cage"])), End(_text(two["host"]), _text(two["cage"]))),
+        (End(_text(one["host"]), _text(one["cage"])), End(_text(two["host"]), _text(two["cage"] or ""))),
         (parse_network(_text(subnets[ROOTS[0]])), parse_network(_text(subnets[ROOTS[1]]))),
+        ranks,
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from .addresses import AddressError, network_of, parse_address, parse_usable
 from .cables import CableInput
 from .errors import did_you_mean, listing, shown
-from .model import Subnet
+from .model import SWITCH, Subnet
 from .plain import plain
 from .subnets import Pool, Taken
 
@@ -36,7 +36,11 @@ def parse_hosts(raw: object, problems: list[str]) -> tuple[str, ...]:
         return ()
     names: dict[str, None] = {}
     for item in value:
-        if isinstance(item, str) and item.strip():
+        if item == SWITCH:
+            problems.append(
+                f"hosts has {SWITCH!r}: that word is the far end of a cable to a switch; give the host another name"
+            )
+        elif isinstance(item, str) and item.strip():
             names[item] = None
         else:
             problems.append(f"hosts has {shown(item)}: expected a host's name; put the name in quotes")

@@ -19,12 +19,16 @@ from .model import ROOTS, Subnet, dotted
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A subnet somebody named: `label` is how the error names the cable, `cable` its number, `root` an index."""
+    """A subnet somebody named: `label` is how the error names the cable, `cable` its number, `root` an index.
+
+    `owners` are those that get the addresses 1, 2, … in it.
+    """
 
     subnet: Subnet
     cable: int
     root: int
     label: str
+    owners: tuple[str, ...] = ("its first end", "its second end")
 
     def __str__(self) -> str:
         return f"{self.label}, root {ROOTS[self.root]}: {self.subnet}"
@@ -116,8 +120,8 @@ def check_taken(claims: Sequence[Claim], taken: Iterable[Taken]) -> Iterator[str
         for claim in index.touching(other.subnet):
             number = other.subnet.network - claim.subnet.network
             same = ""
-            if other.subnet.prefix_length == 32 and number in (1, 2):
-                same = f" and is the very address that its {('first', 'second')[number - 1]} end would get"
+            if other.subnet.prefix_length == 32 and 1 <= number <= len(claim.owners):
+                same = f" and is the very address that {claim.owners[number - 1]} would get"
             yield (
                 f"{claim}: overlaps the {other}{same}: a node would lose its management path; "
                 "give the cable another subnet"
@@ -139,7 +143,7 @@ class Pool:
                     f"path; choose a pool outside it, such as {DEFAULT_POOL}"
                 )
 
-    def draw(self, prefix_length: int, count: int, named: Sequence[Claim]) -> list[Subnet]:
+    def draw(self, prefix_length: int, count: int, named: Sequence[Claim], whose: str = "cables") -> list[Subnet]:
         """The first `count` free subnets of that length. Raises AddressError if there are fewer."""
         index = Index(named)
         found: list[Subnet] = []
@@ -155,7 +159,7 @@ class Pool:
             used = held - len(found)
             enough = max(0, prefix_length - (count + used - 1).bit_length())
             raise AddressError(
-                f"fabric_subnet_pool {self.network}: is too small: {count // 2} cables without subnets of their own "
+                f"fabric_subnet_pool {self.network}: is too small: {count // 2} {whose} without subnets of their own "
                 f"need {count} /{prefix_length} subnets, and it holds {held}"
                 + (f", of which cables name {used} already" if used else "")
                 + f": choose a pool of /{enough} or larger"
