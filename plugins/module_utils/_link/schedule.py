@@ -12,6 +12,9 @@ the two roots of a cable come one after the other: together they share the cable
 
 So the cables of one round share no node: an edge colouring of the ring, two rounds if its size is even, three if it is
 odd, and within a round four measurements for each cable.
+
+Behind a switch each port sends to the next rank's and hears the previous one's: every cable carries both directions,
+each port is measured once in each, and the rounds are those of a ring, for each cage.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from typing import Any
 from ansible_collections.switchless.spark.plugins.module_utils._fabric.model import (
     CAGES,
     ROOTS,
+    SWITCH,
     Cable,
     End,
     Plan,
@@ -75,6 +79,9 @@ def rounds(plan: Plan) -> list[list[Cable]]:
 
 def _around(plan: Plan) -> Iterator[Cable]:
     """The cables in the order of the ring, from the head: in this order greedy colouring is the best one."""
+    if plan.layout == SWITCH:
+        yield from _through_the_switch(plan)
+        return
     between: dict[frozenset[str], list[Cable]] = {}
     for cable in plan.cables:
         between.setdefault(frozenset(end.host for end in cable.ends), []).append(cable)
@@ -82,10 +89,24 @@ def _around(plan: Plan) -> Iterator[Cable]:
         yield from between.pop(frozenset((one, two)), ())
 
 
-def legs(cable: Cable) -> Iterator[Leg]:
-    """The four measurements of a cable, in the order that both its ends follow."""
+def _through_the_switch(plan: Plan) -> Iterator[Cable]:
+    """For each cage what joins each rank to the next, as if it were a cable with the number of the sender's."""
+    by_end = {(cable.ends[0].host, cable.ends[0].cage): cable for cable in plan.cables}
+    for cage in sorted({cage for _host, cage in by_end}):
+        for one, two in zip(plan.order, (*plan.order[1:], plan.order[0]), strict=True):
+            sender, receiver = by_end[one, cage], by_end[two, cage]
+            yield Cable(
+                sender.number,
+                (sender.ends[0], receiver.ends[0]),
+                sender.subnets,
+                (sender.host_numbers[0], receiver.host_numbers[0]),
+            )
+
+
+def legs(cable: Cable, senders: Sequence[int] = (0, 1)) -> Iterator[Leg]:
+    """The measurements of a cable, in the order that both its ends follow; ``senders`` are the ends that send."""
     for root in ROOTS:
-        for sender in (0, 1):
+        for sender in senders:
             yield Leg(cable, root, sender)
 
 
@@ -134,12 +155,14 @@ def schedule(
     place of RDMA, ``refusals`` and the ``packages`` that are missing, by host.
     """
     present = _nodes(plain(nodes))  # type: ignore[arg-type]
-    cables = rounds(plan_from_dict(plan))
+    known = plan_from_dict(plan)
+    cables = rounds(known)
+    senders = (0,) if known.layout == SWITCH else (0, 1)
     described: list[dict[str, Any]] = []
     planned: list[dict[str, list[dict[str, Any]]]] = []
     for number, together in enumerate(cables, 1):
         lists: dict[str, list[dict[str, Any]]] = {}
-        for leg in (leg for cable in together for leg in legs(cable)):
+        for leg in (leg for cable in together for leg in legs(cable, senders)):
             row = _describe(leg, number, present)
             described.append(row)
             if row["verdict"] is None:
