@@ -28,9 +28,12 @@ RING = [
     {"ends": ["3d38:p1", "329f:p0"], "subnets": ["192.168.101.0/24", "192.168.103.0/24"]},
 ]
 PAIR = [{"ends": ["left-1.lan:p1", "right_2:p0"]}]
+SWITCHED = [{"ends": ["left-1.lan:p1", "switch"]}, {"ends": ["right_2:p1", "switch"]}]
+CABLES = {"ring": RING, "pair": PAIR, "switch": SWITCHED}
 NETPLAN, NFT = "netplan/90-switchless-fabric.yaml", "switchless/fabric-relay.nft"
 SYSCTL, MANAGER = "sysctl.d/90-switchless-fabric.conf", "conf.d/90-switchless-fabric.conf"
 LEFT = {"host": "left-1.lan", "cables": "pair"}
+AT_A_SWITCH = {"host": "left-1.lan", "cables": "switch"}
 
 
 def functions(names: dict[tuple[str, str], str]) -> list[Data]:
@@ -47,7 +50,7 @@ def rendered(
 ) -> dict[str, tuple[str, str | None]]:
     """Folder and name of each file to its content and mode, from the role's own list of files."""
     hosts = ["329f", "355d", "c049", "3d38"] if cables == "ring" else ["left-1.lan", "right_2"]
-    node = views_of(RING if cables == "ring" else PAIR, hosts)[host]
+    node = views_of(CABLES[cables], hosts)[host]
     variables: dict[str, Any] = load(CHECKOUT / "roles" / "fabric" / "vars" / "main.yml")
     more = {
         "__fabric_devices": devices(node, functions(ODD_NETDEVS if odd else NETDEVS), 9000),

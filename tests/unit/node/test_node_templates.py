@@ -14,7 +14,19 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.unit.node.node_role import LEFT, MANAGER, NETDEVS, NETPLAN, NFT, ODD_NETDEVS, SBIN, SYSCTL, content, rendered
+from tests.unit.node.node_role import (
+    AT_A_SWITCH,
+    LEFT,
+    MANAGER,
+    NETDEVS,
+    NETPLAN,
+    NFT,
+    ODD_NETDEVS,
+    SBIN,
+    SYSCTL,
+    content,
+    rendered,
+)
 
 
 def port(netdev: str, what: str, *more: str) -> str:
@@ -153,6 +165,11 @@ net.ipv4.conf.enP2p1s0f1np1.rp_filter = 2
 net.ipv4.conf.enp1s0f0np0.rp_filter = 2
 net.ipv4.conf.enP2p1s0f0np0.rp_filter = 2
 """
+SWITCHED_SYSCTL = (
+    PAIR_SYSCTL
+    + PAIR_SYSCTL.replace("rp_filter = 2", "arp_ignore = 1")
+    + PAIR_SYSCTL.replace("rp_filter = 2", "arp_announce = 2")
+)
 ODD_SYSCTL = """\
 net.ipv4.conf.ip.rp_filter = 2
 net.ipv4.conf.tcp.rp_filter = 2
@@ -169,10 +186,13 @@ TEXTS: dict[str, tuple[str, dict[str, Any], str]] = {
         {"link_local": ()},
         RING_NETPLAN.replace('link-local: ["ipv6"]', "link-local: []"),
     ),
+    "netplan, switch": (NETPLAN, AT_A_SWITCH, PAIR_NETPLAN.replace("right_2:p0", "switch")),
     "rules, ring": (NFT, {}, RING_NFT),
     "rules, pair: nothing is relayed": (NFT, LEFT, PAIR_NFT),
     "sysctl, ring": (SYSCTL, {}, RING_SYSCTL),
     "sysctl, pair: nothing is forwarded": (SYSCTL, LEFT, PAIR_SYSCTL),
+    "rules, switch: nothing is relayed": (NFT, AT_A_SWITCH, PAIR_NFT),
+    "sysctl, switch: one answer for each address": (SYSCTL, AT_A_SWITCH, SWITCHED_SYSCTL),
     "sysctl, odd names": (SYSCTL, LEFT | {"odd": True}, ODD_SYSCTL),
     "NetworkManager": (
         MANAGER,
