@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 # Private to the collection: it can change at any time.
-"""The plan of a switchless fabric: what cables a user names, and all that follows from them.
+"""The plan of a fabric, switchless or on one switch: what cables a user names, and all that follows from them.
 
 Pure: no Ansible, no file, no process. `plan.build_plan` turns inventory values into a `model.Plan`,
 `host.host_view` says what one node needs of it, `bind.bind` joins that with what the node's NIC shows,
