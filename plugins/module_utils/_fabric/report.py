@@ -84,27 +84,32 @@ def _cables(plan: Mapping[str, Any], probes: Mapping[str, Sequence[Probe]]) -> I
 def _bandwidth(
     plan: Mapping[str, Any], measured: Mapping[str, Sequence[Mapping[str, Any]] | None]
 ) -> Iterator[dict[str, Any]]:
-    """For each cable and root both directions, as the node says that sends; without a row: not measured."""
+    """For each cable and root both directions, as the node says that sends; without a row: not measured.
+
+    A switch says nothing: what comes from it is what its other end received.
+    """
     said = {
-        (host, row["cable"], row["cage"], row["root"]): row
-        for host, rows in measured.items()
-        for row in rows or ()
-        if row["direction"] == "out"
+        (host, row["cage"], row["root"], row["direction"]): row for host, rows in measured.items() for row in rows or ()
     }
     for cable in plan["cables"]:
         first, second = cable["ends"]
         for root in ROOTS:
             for source, target in ((first, second), (second, first)):
-                row = said.get((source["host"], cable["cable"], source["cage"], root), {})
+                end, direction = (source, "out") if source["cage"] else (target, "in")
+                row = said.get((end["host"], end["cage"], root, direction), {})
                 yield {
                     "cable": cable["cable"],
                     "root": root,
-                    "from": f"{source['host']}:{source['cage']}",
-                    "to": f"{target['host']}:{target['cage']}",
+                    "from": _end(source),
+                    "to": _end(target),
                     "gbps": row.get("gbps"),
                     "tool": TOOLS.get(row.get("method", "")),
                     "verdict": row.get("verdict", NOT_MEASURED),
                 }
+
+
+def _end(end: Mapping[str, Any]) -> str:
+    return f"{end['host']}:{end['cage']}" if end["cage"] else str(end["host"])
 
 
 def _speeds(plan: Mapping[str, Any], bandwidth: Sequence[Mapping[str, Any]]) -> Iterator[str]:

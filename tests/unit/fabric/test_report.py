@@ -220,6 +220,23 @@ def test_what_the_cables_carry() -> None:
     ]
 
 
+def test_what_comes_from_a_switch_is_what_was_received() -> None:
+    """Its measurements lead from rank to rank and carry the number of the sender's cable."""
+    hosts = ["a", "b"]
+    plan = plan_of([{"ends": [f"{host}:p0", "switch"]} for host in hosts], hosts)
+    measured = {
+        "a": [row(1, "p0 A out", 97.0), row(2, "p0 A in", 96.0)],
+        "b": [row(2, "p0 A out", 96.0), row(1, "p0 A in", 97.0)],
+    }
+    found = report(plan, {}, measured)
+    assert speeds(found["text"]) == [
+        "    1  a:p0 - switch                     A 97.00 96.00 ib_write_bw    B not measured",
+        "    2  b:p0 - switch                     A 96.00 97.00 ib_write_bw    B not measured",
+    ]
+    ends = [(one["from"], one["to"]) for one in found["data"]["bandwidth"][:2]]
+    assert ends == [("a:p0", "switch"), ("switch", "a:p0")]
+
+
 def test_what_was_not_measured_is_said_to_be_so() -> None:
     """The node at the far end took no part, or nothing was measured, or only one root by TCP."""
     hosts = ["a", "b", "c"]
