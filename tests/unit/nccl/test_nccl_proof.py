@@ -199,6 +199,17 @@ def test_control_traffic_may_be_passed_on_where_it_goes_over_the_fabric(plan: Da
     assert judged(told, plan=plan)["ok"] is ok
 
 
+def test_on_a_switch_the_volume_is_nccl_s_choice() -> None:
+    """The tree's root sends less than its children; both roots are to be used all the same."""
+    switch = {**PLAN, "layout": "switch"}
+    told = all_said()
+    total(told, VOLUME // 2)
+    assert judged(told, plan=switch)["ok"]
+    assert not judged(told)["ok"]
+    total(told, VOLUME // 2, VOLUME // 2)
+    assert [finding["expected"] for finding in judged(told, plan=switch)["details"]] == ["half on each, within 5 %"]
+
+
 def test_nothing_reduced_is_nothing_proved() -> None:
     told = all_said()
     for said in told.values():
@@ -230,7 +241,7 @@ PAIR = of_cables([{"ends": ["a:p1", "b:p0"]}], ["a", "b"])
 
 def test_a_pair_with_one_cable() -> None:
     """Each port sends and receives, half of the volume on either root."""
-    plan = {"order": ["a", "b"], "size": 2, "control_plane": "management"}
+    plan = {"order": ["a", "b"], "size": 2, "layout": "pair", "control_plane": "management"}
     devices = {host: PAIR[host]["devices"] for host in PAIR}
     assert {device["towards"] for device in devices["a"]} == {"both"}
     told = {

@@ -146,7 +146,7 @@ def test_the_filter() -> None:
     found: Any = apply(tagged(PLAN), tagged(nodes()), busbw_gbps="190")
     assert found == report(PLAN, nodes(), busbw_gbps=190.0)
     with pytest.raises(AnsibleFilterError, match="transport_report: the plan"):
-        apply({"order": []}, nodes())
+        apply({**PLAN, "schema": 99}, nodes())
     world = nodes()
     world["c049"]["settings"]["devices"] = []
     with pytest.raises(AnsibleFilterError, match="transport_report: devices is the list"):

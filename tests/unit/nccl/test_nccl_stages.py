@@ -125,6 +125,14 @@ def test_graph() -> None:
     assert any(reason.startswith("channel 0: 329f sends on device 1") for reason in stage.reasons)
 
 
+def test_a_switch_has_no_graph() -> None:
+    world = nodes()
+    for shown in world.values():
+        shown["settings"]["graph"] = None
+    stage = stages.graph(world, {**PLAN, "layout": "switch"})
+    assert (stage.result, stage.seen) == (PASSED, "none")
+
+
 def test_a_warning_about_the_graph_is_no_failure() -> None:
     world = nodes("329f")
     channel = '<channel><net dev="2"/><gpu dev="0"/><net dev="3"/></channel></graph>'
