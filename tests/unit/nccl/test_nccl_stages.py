@@ -158,14 +158,14 @@ def test_a_cable_that_is_capped() -> None:
     assert stage.reasons == ("c049: cage p1 root B to 3d38:p0: throttled the cap after a hot-plug",)
 
 
-def test_link_test_that_did_not_run() -> None:
-    for nothing in (None, []):
-        world = nodes()
-        for shown in world.values():
-            shown["link"] = nothing
-        stage = stages.neighbours(world)
-        assert (stage.result, stage.seen) == (NOT_RUN, "")
-        assert stage.reasons == ("the role link_test did not run: --tags link_test,transport",)
+@pytest.mark.parametrize("nothing", [None, []])
+def test_link_test_that_did_not_run(nothing: list[Data] | None) -> None:
+    world = nodes()
+    for shown in world.values():
+        shown["link"] = nothing
+    stage = stages.neighbours(world)
+    assert (stage.result, stage.seen) == (NOT_RUN, "")
+    assert stage.reasons == ("the role link_test did not run: --tags link_test,transport",)
 
 
 @pytest.mark.parametrize(
