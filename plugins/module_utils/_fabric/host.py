@@ -23,7 +23,8 @@ def host_view(plan: Plan, host: object) -> HostView:
     if not isinstance(name, str) or name not in plan.order:
         raise FabricError(f"host {shown(name)} is not in the fabric ({listing(plan.order)}): name one of its hosts")
     if plan.layout == SWITCH:
-        return _view(plan, name, ports_on_a_switch(plan, name), None)
+        own = ports_on_a_switch(plan, name)
+        return _view(plan, name, own, None, [port.subnet for port in own])
     ends = [cable.ends for cable in plan.cables]
     round_trip = walk(ends, incidence(ends), plan.order[0])
     if round_trip.order != plan.order:
@@ -34,10 +35,10 @@ def host_view(plan: Plan, host: object) -> HostView:
     ports = _ports(plan, round_trip, plan.order.index(name), name)
     # A pair with one cable is the only walk that does not close; it has nothing to route.
     ring = Ring(plan.cables, round_trip.steps) if round_trip.closed else None
-    return _view(plan, name, ports, ring)
+    return _view(plan, name, ports, ring, [subnet for cable in plan.cables for subnet in cable.subnets])
 
 
-def _view(plan: Plan, name: str, ports: Sequence[Port], ring: Ring | None) -> HostView:
+def _view(plan: Plan, name: str, ports: Sequence[Port], ring: Ring | None, subnets: Sequence[Subnet]) -> HostView:
     rank, size = plan.order.index(name), len(plan.order)
     return HostView(
         host=name,
@@ -49,7 +50,7 @@ def _view(plan: Plan, name: str, ports: Sequence[Port], ring: Ring | None) -> Ho
         routes=tuple(ring.routes(rank)) if ring else (),
         relays=tuple(ring.relays(rank)) if ring else (),
         far=_far(plan, ring, rank) if ring else (),
-        subnets=tuple(sorted({subnet for cable in plan.cables for subnet in cable.subnets}, key=_by_network)),
+        subnets=tuple(sorted(subnets, key=_by_network)),
     )
 
 
