@@ -37,27 +37,23 @@ def machine() -> None:
 
 
 @pytest.fixture(scope="session")
-def figures() -> Iterator[dict[str, Any]]:
-    """Arm to figures; written at the end, with the versions."""
+def figures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """Arm to figures; written at the end, with the versions, and with the logs of all arms beside."""
     found: dict[str, Any] = {}
     yield found
     OUT.mkdir(parents=True, exist_ok=True)
     query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
     gpu = subprocess.run(query, check=True, capture_output=True, text=True).stdout.strip()
     (OUT / "nccl.json").write_text(json.dumps({"gpu": gpu, "kernel": os.uname().release, "arms": found}, indent=1))
+    shutil.make_archive(str(OUT / "nccl-logs"), "gztar", tmp_path_factory.getbasetemp())
 
 
 @pytest.fixture
-def record(
-    figures: dict[str, Any], tmp_path: Path, request: pytest.FixtureRequest
-) -> Iterator[Callable[[str, dict[str, Any]], None]]:
-    """Keep an arm's figures, and pack the logs of a run that failed."""
+def record(figures: dict[str, Any]) -> Callable[[str, dict[str, Any]], None]:
+    """Keep an arm's figures."""
 
     def keep(arm: str, values: dict[str, Any]) -> None:
         figures[arm] = values
         print(f"\n{arm}: {json.dumps(values['verdict'], indent=1)}")
 
-    yield keep
-    name = "".join(letter if letter.isalnum() else "-" for letter in request.node.name)
-    OUT.mkdir(parents=True, exist_ok=True)
-    shutil.make_archive(str(OUT / f"logs-{name}"), "gztar", tmp_path)
+    return keep

@@ -46,6 +46,7 @@ FUNCTIONS = [
     for cage in ("p0", "p1")
 ]
 """The functions of every node, named as on a Spark."""
+RINGS = "Connected all rings"
 SECONDS = 60
 """Within which a run of all ranks ends, well or badly. A good one takes about ten."""
 
@@ -155,8 +156,13 @@ class Fabric:
         channels: int = 2,
         sizes: Sequence[int] = (1, 4, 16, 64),
         order: Callable[[Node], Sequence[str]] = lambda node: node.order,
+        connected: Callable[[], None] | None = None,
     ) -> Told:
-        """Start all ranks and wait for them. ``ranks`` may be in another order than the plan's, to see what happens."""
+        """Start all ranks and wait for them.
+
+        ``ranks`` may be in another order than the plan's, and ``order`` another than NCCL's, to see what happens.
+        ``connected`` is called once all rings are.
+        """
         by_rank = list(ranks or self.plan["order"])
         head = self.nodes[by_rank[0]].view["ports"][0]["address"]
         began, running, all_settings = time.monotonic(), {}, {}
@@ -191,6 +197,12 @@ class Fabric:
                 text=True,
                 preexec_fn=node.enter,  # noqa: PLW1509 - the child has one thread
             )
+        if connected:
+            deadline = time.monotonic() + SECONDS
+            while not all(RINGS in read(self.folder / f"{host}.log") for host in running):
+                assert time.monotonic() < deadline, "the rings were not connected in time"
+                time.sleep(0.2)
+            connected()
         return Told(
             results={host: answer(process) for host, process in running.items()},
             logs={host: read(self.folder / f"{host}.log") for host in running},

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.switchless.spark.plugins.module_utils._nccl.compare import differences, expected_from
 from ansible_collections.switchless.spark.plugins.module_utils._nccl.diagnose import diagnose
 from ansible_collections.switchless.spark.plugins.module_utils._nccl.log import parse
 from ansible_collections.switchless.spark.plugins.module_utils._nccl.proof import judge
-from ansible_collections.switchless.spark.plugins.module_utils._nccl.validate import fabric_findings
-from tests.nccl.emulation import Data, Fabric, Node, Told, fabric
+from ansible_collections.switchless.spark.plugins.module_utils._nccl.validate import node_findings
+from ansible_collections.switchless.spark.plugins.module_utils._nccl.xml import parse as parse_graphs
+from tests.nccl.emulation import SECONDS, Data, Fabric, Node, Told, fabric
 
 ARTICLE = (["329f:p1", "355d:p1"], ["355d:p0", "c049:p0"], ["c049:p1", "3d38:p0"], ["3d38:p1", "329f:p0"])
 ARTICLE_HOSTS = ("329f", "355d", "c049", "3d38")
@@ -29,13 +31,19 @@ def proved(lab: Fabric, told: Told) -> Data:
     return judge(told.results, {host: each["devices"] for host, each in told.settings.items()}, lab.plan, rdma=False)
 
 
-def assert_nccl_did_as_told(told: Told) -> None:
-    """The environment and the graph were read, and NCCL numbers the devices as the graph was written for."""
-    for host, text in told.logs.items():
-        log = parse(text)
-        assert list(log.devices) == [device["device"] for device in told.settings[host]["devices"]]
-        assert log.xml_channels == 2
-        assert told.settings[host]["graph"] is not None
+def other_than_told(lab: Fabric, told: Told) -> dict[str, set[str]]:
+    """Host to the kinds of what NCCL did otherwise than the role told it, by its log and the graph that it wrote."""
+    found = {}
+    for rank, host in enumerate(lab.plan["order"]):
+        settings = told.settings[host]
+        expected = {key: settings[key] for key in ("graph", "devices", "environment")} | {"rank": rank}
+        dumped = parse_graphs(told.graphs[host]) if told.graphs[host] else None
+        found[host] = {
+            difference.code
+            for difference in differences(parse(told.logs[host]), dumped, expected_from(expected))
+            if difference.code != "environment"  # the graph's path
+        }
+    return found
 
 
 @pytest.mark.parametrize(
@@ -56,11 +64,10 @@ def test_what_the_plan_says_works(
         told = lab.run()
         verdict = proved(lab, told)
         record(arm, {"verdict": verdict, "seconds": told.seconds, "results": dict(told.results)})
-        graphs = {host: each["graph"] for host, each in told.settings.items()}
-        devices = {host: each["devices"] for host, each in told.settings.items()}
-        assert fabric_findings(graphs, devices, lab.plan) == []
+        assert node_findings(dict(told.settings), lab.plan) == []
         assert verdict["findings"] == []
-        assert_nccl_did_as_told(told)
+        assert other_than_told(lab, told) == {host: set() for host in hosts}
+        assert all(parse(log).graph_channels == 2 for log in told.logs.values())
         assert diagnose(told.logs, lab.plan) == []
 
 
@@ -78,8 +85,7 @@ def test_a_graph_for_another_device_order_is_found(tmp_path: Path, record: Recor
         record("wrong device order", {"verdict": verdict, "seconds": told.seconds, "results": dict(told.results)})
         assert [row["wrong"] for row in verdict["rows"]] == [0, 0, 0, 0]
         assert any("half on each" in finding for finding in verdict["findings"])
-        for host, text in told.logs.items():
-            assert list(parse(text).devices) != [device["device"] for device in told.settings[host]["devices"]]
+        assert all("device_order" in kinds for kinds in other_than_told(lab, told).values())
 
 
 def test_ranks_that_do_not_follow_the_cables_are_found(tmp_path: Path, record: Record) -> None:
@@ -90,6 +96,8 @@ def test_ranks_that_do_not_follow_the_cables_are_found(tmp_path: Path, record: R
         record("ranks 1 and 2 swapped", {"verdict": verdict, "seconds": told.seconds, "results": dict(told.results)})
         assert [row["wrong"] for row in verdict["rows"]] == [0, 0, 0, 0]
         assert any("passed on" in finding for finding in verdict["findings"])
+        kinds = other_than_told(lab, told)
+        assert [host for host in ARTICLE_HOSTS if "rank" in kinds[host]] == list(ARTICLE_HOSTS[1:3])
 
 
 def test_a_cable_that_is_out_is_named(tmp_path: Path, record: Record) -> None:
@@ -99,5 +107,17 @@ def test_a_cable_that_is_out_is_named(tmp_path: Path, record: Record) -> None:
         verdict = proved(lab, told)
         causes = diagnose(told.logs, lab.plan)
         record("cable 2 out", {"verdict": verdict, "seconds": told.seconds, "causes": causes})
+        assert told.seconds < SECONDS + 20
+        assert {cause["cable"] for cause in causes} == {"355d:p0 - c049:p0"}
+
+
+def test_a_cable_pulled_in_the_middle_is_named(tmp_path: Path, record: Record) -> None:
+    """Over sockets NCCL's log says nothing: the peer just stays silent. The ranks say which port lost its link."""
+    with fabric(ARTICLE, ARTICLE_HOSTS, tmp_path) as lab:
+        told = lab.run(sizes=[64] * 40, connected=lambda: lab.unplug(3))
+        verdict = proved(lab, told)
+        record("cable 3 pulled in the middle", {"verdict": verdict, "seconds": told.seconds})
+        assert told.seconds < SECONDS + 20
         assert not verdict["ok"]
-        assert any("355d:p0 - c049:p0" in str(cause["cable"]) for cause in causes)
+        named = [finding for finding in verdict["findings"] if "cable 3, c049:p1 - 3d38:p0" in finding]
+        assert sorted(finding.partition(":")[0] for finding in named) == ["3d38", "c049"]

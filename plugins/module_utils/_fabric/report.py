@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .drawing import draw
-from .model import ROOTS
+from .model import ROOTS, SWITCH
 from .plain import plain
 from .plan import plan_from_dict
 
@@ -35,8 +35,13 @@ def report(plan: object, proofs: object, measured: object = None) -> dict[str, A
     missing = [host for host in planned["order"] if host not in probes]
     failures = [f"{host}: {line}" for host, proof in by_host.items() for line in proof["failures"]]
     answered = {kind: _answered(probes, kind) for kind in ("ping", "tcp")}
-    # Each cable both ways on both roots; each node to both roots of both cages of every node that is no neighbour.
-    paths = {"ping": 4 * len(planned["cables"]), "tcp": 4 * planned["size"] * max(planned["size"] - 3, 0)}
+    switched = planned["layout"] == SWITCH
+    # Each cable both ways on both roots, on a switch each port to that of every other node; each node to both roots of
+    # both cages of every node that is no neighbour.
+    paths = {
+        "ping": 2 * len(planned["cables"]) * (planned["size"] - 1 if switched else 2),
+        "tcp": 0 if switched else 4 * planned["size"] * max(planned["size"] - 3, 0),
+    }
     verdict = "failed" if failures else "proved" if answered == paths and not missing else "incomplete"
     lines = [draw(plan_from_dict(planned)), "", *_cables(planned, probes), "", *_speeds(planned, bandwidth), ""]
     lines += [*_relay(probes, paths["tcp"]), ""]
@@ -132,7 +137,7 @@ def _relay(probes: Mapping[str, Sequence[Probe]], paths: int) -> Iterator[str]:
             if probe["kind"] == "tcp":
                 found.setdefault(probe["name"], []).append(probe)
     if not paths:
-        yield "Relay: none needed, every node has a cable to every other"
+        yield "Relay: none needed, every node reaches every other by itself"
         return
     yield "Relay: TCP to the nodes that share no cable, through the node in between" + ("" if found else ": not run")
     for name, tried in found.items():

@@ -64,7 +64,7 @@ def judge(
     """
     order: list[str] = list(plan["order"])
     silent = [host for host in order if (said := told.get(host)) is None or said["error"] or said["phase"] != END]
-    findings = [_silent(host, told.get(host)) for host in silent]
+    findings = [_silent(host, told.get(host), devices[host], plan) for host in silent]
     speaking = {host: said for host in order if host not in silent and (said := told.get(host)) is not None}
     for host, said in speaking.items():
         findings += [*_wrong(host, said), *_version(host, said, rdma), *_forwarded(host, said, plan)]
@@ -81,11 +81,19 @@ def judge(
     }
 
 
-def _silent(host: str, said: Mapping[str, Any] | None) -> Finding:
-    seen = (
-        "its rank gave no result" if said is None else f"phase {said['phase']!r}: {said['error'] or 'it ended there'}"
-    )
-    return Finding(host, seen, "a result", "The cause of the first rank that failed is the cause of all.")
+def _silent(
+    host: str, said: Mapping[str, Any] | None, devices: Sequence[Mapping[str, Any]], plan: Mapping[str, Any]
+) -> Finding:
+    remedy = "The cause of the first rank that failed is the cause of all."
+    if said is None:
+        return Finding(host, "its rank gave no result", "a result", remedy)
+    seen = f"phase {said['phase']!r}: {said['error'] or 'it ended there'}"
+    dead = {device["cable"]: device for device in devices if port_name(device) in said["without_link"]}
+    if not dead:
+        return Finding(host, seen, "a result", remedy)
+    cables = "; ".join(f"cable {number}, {plan['cables'][number - 1]['name']}" for number in sorted(dead))
+    ports = ", ".join(said["without_link"])
+    return Finding(host, f"{seen}; no link on {ports} ({cables})", "a result", "Seat that cable, or see --tags cx7.")
 
 
 def _wrong(host: str, said: Mapping[str, Any]) -> list[Finding]:

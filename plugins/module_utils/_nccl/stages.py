@@ -15,9 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import arx, proof, version
+from .compare import differences, expected_from
 from .diagnose import diagnose
+from .log import parse as parse_log
 from .settings import SWITCH
 from .validate import node_findings
+from .xml import parse as parse_graphs
 
 PASSED, FAILED, NOT_RUN = "passed", "failed", "not run"
 ROCE_V2 = "RoCE v2"
@@ -149,11 +152,27 @@ def all_reduce(nodes: Nodes, plan: Node, unrun: str, busbw_gbps: float | None) -
     told = {host: rank["told"] if rank else None for host, rank in ranks.items()}
     devices = {host: node["settings"]["devices"] for host, node in nodes.items()}
     judged = proof.judge(told, devices, plan, busbw_gbps=busbw_gbps)
-    causes = diagnose({host: rank["log"] for host, rank in ranks.items() if rank}, plan) if not judged["ok"] else []
-    lines = [f"{item['host'] or 'the fabric'}: {item['cause']}. {item['cure']}" for item in causes]
+    otherwise = [
+        f"{host}: {line}" for host, node in nodes.items() if node["rank"] for line in _otherwise(host, node, plan)
+    ]
+    causes = []
+    if otherwise or not judged["ok"]:
+        found = diagnose({host: rank["log"] for host, rank in ranks.items() if rank}, plan)
+        causes = [f"{item['host'] or 'the fabric'}: {item['cause']}. {item['cure']}" for item in found]
     rows = judged["rows"]
     seen = f"{rows[-1]['mib']} MiB at {rows[-1]['busbw_gbps']} Gb/s bus bandwidth" if rows else "no figure"
-    return _stage(name, seen, expected, [*lines, *judged["findings"]]), judged
+    return _stage(name, seen, expected, [*causes, *otherwise, *judged["findings"]]), judged
+
+
+def _otherwise(host: str, node: Node, plan: Node) -> list[str]:
+    """What NCCL did by its own log and dump otherwise than the node's settings say."""
+    rank, told = node["rank"], node["settings"]
+    expected = expected_from(
+        {key: told[key] for key in ("graph", "devices", "environment")}
+        | {"rank": plan["order"].index(host), "ranks": plan["size"]}
+    )
+    dumped = parse_graphs(rank["graph"]) if rank["graph"] else None
+    return [difference.text for difference in differences(parse_log(rank["log"]), dumped, expected)]
 
 
 def arx_ring(nodes: Nodes, unrun: str) -> Stage:

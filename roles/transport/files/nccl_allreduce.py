@@ -15,8 +15,11 @@ from __future__ import annotations
 import argparse
 import ctypes
 import datetime as dt
+import fcntl
 import json
 import os
+import socket
+import struct
 import sys
 import threading
 import time
@@ -24,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 MIB = 2**20
+SIOCGIFFLAGS, IFF_RUNNING = 0x8913, 0x40
 PATTERN = 4093
 """A prime, so that no chunk of a buffer looks like another. Sums stay exact in float32 up to 90 ranks."""
 
@@ -56,6 +60,16 @@ def port_bytes(port: dict[str, Any]) -> dict[str, int | None]:
     except (OSError, ValueError):
         pass
     return {"received": None, "sent": None}
+
+
+def has_link(netdev: str) -> bool:
+    """Whether the kernel says that the interface is up and has a carrier. One that is not there has none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handle:
+        try:
+            answer = fcntl.ioctl(handle, SIOCGIFFLAGS, struct.pack("16sH14x", netdev.encode(), 0))
+        except OSError:
+            return False
+    return bool(struct.unpack("16sH14x", answer)[1] & IFF_RUNNING)
 
 
 def forwarded() -> int:
@@ -139,6 +153,7 @@ def main() -> int:
     told: dict[str, Any] = {"rank": None, "sizes": [], "phase": "start", "error": None}
 
     def say() -> None:
+        told["without_link"] = [port["name"] for port in options.ports if not has_link(port["netdev"])]
         sys.stdout.write(json.dumps(told) + "\n")
         sys.stdout.flush()
 

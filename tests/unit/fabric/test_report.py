@@ -179,10 +179,20 @@ def test_a_pair_needs_no_relay() -> None:
         "Neighbours: ping of 8972 bytes, unfragmented, both ways, in ms",
         "    1  a:p1 - b:p0                       A 0.10 0.10     B 0.20 0.20",
         "",
-        "Relay: none needed, every node has a cable to every other",
+        "Relay: none needed, every node reaches every other by itself",
         "",
         "Fabric proved: 4 of 4 paths to neighbours, 0 of 0 through a relay",
     ]
+
+
+@pytest.mark.parametrize(("size", "cages"), [(2, 1), (4, 1), (4, 2), (7, 2)])
+def test_on_a_switch_every_port_reaches_every_other_node(size: int, cages: int) -> None:
+    hosts = [f"n{rank}" for rank in range(size)]
+    cables = [{"ends": [f"{host}:p{cage}", "switch"]} for host in hosts for cage in range(cages)]
+    told = report(plan_of(cables, hosts), {host: proof(view) for host, view in views_of(cables, hosts).items()})
+    assert told["data"]["verdict"] == "proved"
+    pings = 2 * cages * size * (size - 1)
+    assert told["text"].splitlines()[-1].startswith(f"Fabric proved: {pings} of {pings} paths to neighbours, 0 of 0")
 
 
 def test_cable_1_is_not_cable_11() -> None:

@@ -167,6 +167,7 @@ def test_a_rank(torch: Path) -> None:
         "device": "no GPU",
         "library": None,
         "nccl": None,
+        "without_link": ["gone"],
     }
 
 
@@ -184,6 +185,7 @@ def test_without_pytorch() -> None:
         "sizes": [],
         "phase": "start",
         "error": "ModuleNotFoundError: No module named 'torch'",
+        "without_link": [],
     }
 
 

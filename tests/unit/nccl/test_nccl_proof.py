@@ -90,8 +90,9 @@ def total(told: dict[str, Any], count: int, first: int | None = None) -> None:
 
 
 EDGE = VOLUME * 15 // 100
-SAMPLE = {"rank": 2, "phase": "first all-reduce", "error": "no end within 120 s", "sizes": []}
-ENDED = {"rank": 2, "phase": "counted all-reduces", "error": None, "sizes": []}
+SAMPLE = {"rank": 2, "phase": "first all-reduce", "error": "no end within 120 s", "sizes": [], "without_link": []}
+PULLED = SAMPLE | {"without_link": ["p0/A", "p0/B"]}
+ENDED = {"rank": 2, "phase": "counted all-reduces", "error": None, "sizes": [], "without_link": []}
 
 
 @pytest.mark.parametrize(
@@ -103,6 +104,12 @@ ENDED = {"rank": 2, "phase": "counted all-reduces", "error": None, "sizes": []}
             lambda told: told.update(c049=SAMPLE),
             "c049",
             "phase 'first all-reduce': no end within 120 s",
+            "a result",
+        ),
+        (
+            lambda told: told.update(c049=PULLED),
+            "c049",
+            "phase 'first all-reduce': no end within 120 s; no link on p0/A, p0/B (cable 2, 355d:p0 - c049:p0)",
             "a result",
         ),
         (lambda told: told.update(c049=ENDED), "c049", "phase 'counted all-reduces': it ended there", "a result"),

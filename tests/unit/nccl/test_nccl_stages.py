@@ -255,6 +255,16 @@ def test_the_log_says_why_the_all_reduce_failed() -> None:
     assert stage.reasons[1].startswith("c049: its rank gave no result; expected a result.")
 
 
+def test_nccl_that_did_otherwise_than_told_fails_though_all_elements_are_right() -> None:
+    world = nodes()
+    world["c049"]["rank"] |= {"log": "vm:1:1 [0] NCCL INFO NET/IB : Using [0]rocep1s0f1:1/RoCE [1]rocep1s0f0:1/RoCE\n"}
+    stage, judged = stages.all_reduce(world, PLAN, "", None)
+    assert judged is not None
+    assert judged["ok"]
+    assert stage.result == FAILED
+    assert stage.reasons[-1].startswith("c049: NCCL uses [0]rocep1s0f1 [1]rocep1s0f0, expected [0]rocep1s0f0")
+
+
 def test_no_rank_spoke() -> None:
     world = nodes()
     for shown in world.values():

@@ -60,6 +60,7 @@ def said(host: str, nccl: str = "2.30.7") -> Data:
         ],
         "ports": ports,
         "forwarded": 0,
+        "without_link": [],
     }
 
 
