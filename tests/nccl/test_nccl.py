@@ -112,7 +112,7 @@ def test_a_cable_that_is_out_is_named(tmp_path: Path, record: Record) -> None:
 
 
 def test_a_cable_pulled_in_the_middle_is_named(tmp_path: Path, record: Record) -> None:
-    """Over sockets NCCL's log says nothing: the peer just stays silent. The ranks say which port lost its link."""
+    """The ranks hang, and say which port lost its link."""
     with fabric(ARTICLE, ARTICLE_HOSTS, tmp_path) as lab:
         told = lab.run(sizes=[64] * 40, connected=lambda: lab.unplug(3))
         verdict = proved(lab, told)

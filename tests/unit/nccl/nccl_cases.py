@@ -510,5 +510,5 @@ CASES = (
     ),
 )
 
-HEALTHY = (Path(__file__).parent / "recorded" / "healthy.txt").read_text().splitlines()
+HEALTHY = (Path(__file__).parent / "written" / "healthy.txt").read_text().splitlines()
 """Lines N01 to N14: healthy runs have them."""

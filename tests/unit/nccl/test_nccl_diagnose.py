@@ -19,7 +19,7 @@ from ansible_collections.switchless.spark.plugins.module_utils._nccl.places impo
 from tests.unit.fabric.fabric_world import plan_of
 from tests.unit.nccl.nccl_cases import CASES, HEALTHY, QP, WARN, Case
 
-RECORDED = Path(__file__).parent / "recorded"
+WRITTEN = Path(__file__).parent / "written"
 ARTICLE = [
     {"ends": ["329f:p1", "355d:p1"]},
     {"ends": ["355d:p0", "c049:p0"]},
@@ -74,7 +74,7 @@ def test_lines_of_a_healthy_run_change_nothing(case: Case, seed: int) -> None:
 @given(st.randoms(use_true_random=False), st.sampled_from(["sockets", "rdma"]))
 @settings(max_examples=40)
 def test_a_healthy_run_has_no_finding_in_any_order(shuffle: random.Random, name: str) -> None:
-    lines = [*(RECORDED / f"{name}.log").read_text().splitlines(), *HEALTHY]
+    lines = [*(WRITTEN / f"{name}.log").read_text().splitlines(), *HEALTHY]
     shuffle.shuffle(lines)
     assert diagnose({0: "\n".join(lines)}) == []
 

@@ -22,8 +22,8 @@ from ansible_collections.switchless.spark.plugins.module_utils._nccl.model impor
 from ansible_collections.switchless.spark.plugins.module_utils._nccl.xml import parse as parse_graph
 from ansible_collections.switchless.spark.plugins.modules import nccl_graph_info
 
-RECORDED = Path(__file__).parent / "recorded"
-SOCKETS, RDMA = ((RECORDED / f"{name}.log").read_text() for name in ("sockets", "rdma"))
+WRITTEN = Path(__file__).parent / "written"
+SOCKETS, RDMA = ((WRITTEN / f"{name}.log").read_text() for name in ("sockets", "rdma"))
 
 
 def devices(*names: tuple[str, str, str, str]) -> tuple[Device, ...]:

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from ansible_collections.switchless.spark.plugins.module_utils._nccl.log import LogDevice, Ring, Via, parse
 
-RECORDED = Path(__file__).parent / "recorded"
+WRITTEN = Path(__file__).parent / "written"
 CORES = "=enp1s0f0np0,enp1s0f1np1,enP2p1s0f0np0,enP2p1s0f1np1"
 
 
 def test_over_sockets() -> None:
-    log = parse((RECORDED / "sockets.log").read_text())
+    log = parse((WRITTEN / "sockets.log").read_text())
     assert (log.version, log.library, log.host, log.rank, log.nranks) == ("2.28.9+cuda13.0", None, "spark0", 0, 4)
     assert (log.net, log.complete, log.graph_channels, log.order) == ("Socket", True, 2, (0, 1, 2, 3))
     assert log.devices == (
@@ -46,7 +46,7 @@ def test_over_sockets() -> None:
 
 
 def test_over_rdma_in_the_journal() -> None:
-    log = parse((RECORDED / "rdma.log").read_text())
+    log = parse((WRITTEN / "rdma.log").read_text())
     assert (log.version, log.library) == ("2.30.7", "/opt/vllm/lib/libnccl.so.2")
     assert (log.host, log.rank, log.nranks, log.net, log.complete) == ("329f", 0, 4, "IB", True)
     assert [(device.index, device.name, device.port, device.link) for device in log.devices] == [
