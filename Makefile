@@ -31,8 +31,8 @@ demo: ## four fresh virtual Sparks, site.yml over them, the result on the screen
 	@tools/demo
 
 .PHONY: test
-test: ## everything below from lint to e2e, stopping at the first that fails
-	@tools/stages setup lint unit molecule e2e
+test: ## everything below from lint to faults, stopping at the first that fails
+	@tools/stages setup lint unit molecule e2e faults
 
 .PHONY: lint
 lint: setup ## yamllint, ruff, mypy --strict, ansible-lint (production), ansible-test sanity
@@ -58,7 +58,7 @@ e2e: setup ## site.yml and the faults that a fabric must survive, on the lab
 	$(PYTEST)/e2e.xml tests/e2e/test_1_fresh.py tests/e2e/test_2_fabric.py tests/e2e/test_3_transport.py
 
 .PHONY: faults
-faults: setup ## the NIC's faults, the group reboot and the link test, on the lab (not part of `make test` yet)
+faults: setup ## the NIC's faults, the group reboot and the link test, on the lab
 	$(PYTEST)/faults.xml tests/e2e/test_4_cx7.py tests/e2e/test_5_link.py tests/e2e/test_6_faults.py
 
 .PHONY: rdma
