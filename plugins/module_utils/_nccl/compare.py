@@ -108,7 +108,8 @@ def _devices(log: NcclLog, expected: Expected) -> Iterator[Difference]:
         yield Difference(
             "device_order",
             f"NCCL numbers its devices {_listed(seen)}, the graph was written for {_listed(wanted)}: it sends each "
-            "channel over other ports than meant; give NCCL's order to the filter nccl_settings as device_order",
+            "channel over other ports than meant; give this node's order to the role transport as "
+            "transport_device_order",
         )
         return
     yield Difference(

@@ -63,6 +63,7 @@ REASONS = {
     "address",
     "NCCL_IB_USE_INLINE": "a leftover of old images that froze the first all-reduce of four bytes",
     "NCCL_IB_PREPOST_RECEIVE_WORK_REQUESTS": "a leftover of old images that froze the first all-reduce of four bytes",
+    "NCCL_IB_DEVICE_PCI_ORDER": "the channel graph numbers the devices by their PCI addresses",
     "NCCL_IB_DISABLE": "NCCL would go over sockets without a word",
     "NCCL_NET": "NCCL would go over another network than RDMA without a word",
     "VLLM_BATCH_INVARIANT": "it makes vLLM ask for the tree, which needs a cable between ranks that have none",
@@ -79,6 +80,8 @@ def _unasked(source: Source) -> str | None:
         return NOT_SET
     if source.name in (*LEFTOVERS, "NCCL_IB_DISABLE", "VLLM_BATCH_INVARIANT"):
         return NOT_SET if _is_set(source.value) else None
+    if source.name == "NCCL_IB_DEVICE_PCI_ORDER":
+        return NOT_SET if not _is_set(source.value) else None
     if source.name == "NCCL_NET":
         return NOT_SET if source.value.strip().upper() not in ("", "IB") else None
     return None

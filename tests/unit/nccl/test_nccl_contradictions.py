@@ -27,6 +27,8 @@ def source(name: str, value: str, *, kind: str = "environment", ours: bool = Fal
         ("NCCL_ALGO", "Ring", None),
         ("NCCL_ALGO", "Ring ", "'Ring'"),
         ("NCCL_ALGO", "", "'Ring'"),
+        ("NCCL_IB_DEVICE_PCI_ORDER", "0", "not set"),
+        ("NCCL_IB_DEVICE_PCI_ORDER", "1", None),
         ("NCCL_CROSS_NIC", "0", "'1'"),
         ("NCCL_CROSS_NIC", "1", None),
         ("NCCL_CROSS_NIC", "0x1", None),
