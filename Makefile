@@ -41,7 +41,7 @@ lint: setup ## yamllint, ruff, mypy --strict, ansible-lint (production), ansible
 	ruff format --check .
 	mypy $(wildcard $(addprefix $(COLLECTION)/plugins/,module_utils filter modules action)) tools/sanity
 	mypy lab lab/spark-lab
-	mypy $(wildcard tests/unit/roles tests/package tests/e2e tests/rdma)
+	mypy $(wildcard tests/unit/roles tests/package tests/e2e tests/rdma tests/nccl)
 	ansible-lint
 	python tools/sanity
 

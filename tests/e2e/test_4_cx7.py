@@ -50,8 +50,8 @@ def memory(ring: Cluster, node: str) -> list[dict[str, Any]]:
 def cx7(ring: Cluster, *words: str) -> Played:
     """Run the phase alone."""
     extra = ("-e", "cx7_reboot_timeout_seconds=120", "-e", "cx7_link_timeout_seconds=60")
-    extra += ("-e", "cx7_settle_seconds=30")  # the default: a node that booted just now is not judged
-    return ring.play(*extra, *words, playbook="playbooks/cx7.yml", timeout=HARD_SECONDS)
+    settle = ("-e", "cx7_settle_seconds=30")  # the default: a node that booted just now is not judged
+    return ring.play(*extra, *settle, *words, playbook="playbooks/cx7.yml", timeout=HARD_SECONDS)
 
 
 def late_cable(ring: Cluster, node: str) -> None:
