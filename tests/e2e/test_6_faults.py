@@ -201,6 +201,13 @@ def test_a_nic_that_went_with_its_peer_wants_a_reboot_of_both(pair: Cluster) -> 
     assert played.said("Would reboot spark1 into", "Would reboot spark2 into")
 
 
+def test_the_cabling_check_leaves_a_nic_that_went_to_the_next_phase(pair: Cluster) -> None:
+    """It would find no link at either end, and stop before the phase that can help."""
+    played = pair.play("--check", playbook="playbooks/cabling.yml")
+    assert played.rc == 0, played.text
+    assert played.said("spark1: the NIC does not show p0 A, p0 B, p1 A, p1 B", "The phase cx7 says why")
+
+
 def test_no_cable_at_boot_and_a_link_that_is_not_trained(pair: Cluster) -> None:
     pair.lab("fault", "spark1", "clear", "peer-drops-nic")
     pair.lab("fault", "spark1", "no-cable")

@@ -165,7 +165,7 @@ def _control(control: object, data: Sequence[Device]) -> dict[str, str]:
     """The control plane; NCCL itself goes over `data` where it has no RDMA."""
     values = [control.get(key) for key in ("netdev", "address")] if isinstance(control, Mapping) else []
     match values:
-        case [str(netdev), str(address)] if netdev and address:
+        case [str() as netdev, str() as address] if netdev and address:
             sockets = ",".join(device.netdev for device in data) or netdev
             return {
                 "NCCL_SOCKET_FAMILY": "AF_INET",

@@ -181,7 +181,7 @@ def test_the_log(debug: str | None, expected: dict[str, str]) -> None:
 def test_every_value_is_text_and_every_name_has_its_reason(name: str, net: str) -> None:
     for host in inventory(name)[1]:
         told = of_inventory(name, host, net=net)
-        assert all(type(value) is str and value for value in told["environment"].values())
+        assert all(isinstance(value, str) and value for value in told["environment"].values())
         assert list(told["reasons"]) == [*told["environment"], *told["absent"]]
         assert not set(told["environment"]) & set(told["absent"])
         for entry in told["reasons"].values():
