@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ansible.errors import AnsibleFilterError
+from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError
 from ansible_collections.switchless.spark.plugins.module_utils._nccl.settings import (
@@ -26,7 +27,7 @@ def nccl_settings(
     graph_file: str = DEFAULT_GRAPH_FILE,
     channels: object = DEFAULT_CHANNELS,
     net: object = "rdma",
-    arx: bool = True,
+    arx: object = True,
     device_order: object = None,
     debug: object = "INFO",
 ) -> dict[str, object]:
@@ -40,7 +41,7 @@ def nccl_settings(
             graph_file=graph_file,
             channels=channels,
             net=net,
-            arx=bool(arx),
+            arx=boolean(arx),  # -e transport_arx=false is text
             device_order=device_order,
             debug=debug,
         )

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 # Private to the collection: it can change at any time.
-"""Why the all-reduce over all ranks cannot or must not be run now."""
+"""Why a test over all ranks cannot or must not be run now."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from typing import Any
 from ansible_collections.switchless.spark.plugins.module_utils._fabric.plain import plain
 
 
-def obstacle(plan: object, nodes: object, *, python: str, wanted: bool, check_mode: bool, forks: int) -> str:
-    """The first reason, or nothing when it can be run. ``nodes``: host to ``transport`` of transport_info."""
+def obstacle(plan: object, nodes: object, *, python: str | None, wanted: bool, check_mode: bool, forks: int) -> str:
+    """The first reason, or nothing when it can be run.
+
+    ``nodes``: host to ``transport`` of transport_info. ``python``: null for a test that brings its own NCCL.
+    """
     planned: Mapping[str, Any] = plain(plan)  # type: ignore[assignment]
     seen: Mapping[str, Mapping[str, Any]] = plain(nodes)  # type: ignore[assignment]
     return next(_obstacles(planned, seen, python, wanted, check_mode, forks), "")
@@ -23,7 +26,7 @@ def obstacle(plan: object, nodes: object, *, python: str, wanted: bool, check_mo
 def _obstacles(
     plan: Mapping[str, Any],
     nodes: Mapping[str, Mapping[str, Any]],
-    python: str,
+    python: str | None,
     wanted: bool,
     check_mode: bool,
     forks: int,
@@ -32,7 +35,7 @@ def _obstacles(
         yield "nothing is run in check mode"
     if not wanted:
         yield "transport_test is false"
-    if not python:
+    if python is not None and not python:
         yield "transport_python names no interpreter that serves"
     if missing := [host for host in plan["order"] if host not in nodes]:
         yield f"all ranks are needed, and this run leaves out {', '.join(missing)}"
@@ -42,5 +45,8 @@ def _obstacles(
         f"{host} ({', '.join(node['gpu_processes'])})" for host, node in nodes.items() if node["gpu_processes"]
     ]:
         yield f"the GPU is in use on {'; '.join(busy)}"
-    if bare := [host for host, node in nodes.items() if not node["nccl"] or not node["nccl"]["version"]]:
+    if refused := [node["refusal"]["text"] for node in nodes.values() if node["refusal"]]:
+        yield "; ".join(refused)
+    bare = [host for host, node in nodes.items() if not node["nccl"] or not node["nccl"]["version"]]
+    if python is not None and bare:
         yield f"{python} loads no NCCL on {', '.join(bare)}"

@@ -28,8 +28,12 @@ SHARE_TOLERANCE = 0.05
 """How far a PCIe root's part may be from half, as a part of half."""
 VOLUME_TOLERANCE = 0.15
 """How far a rank's bytes may be from what the ring algorithm sends: headers, acknowledgements, the rendezvous."""
-CONTROL_DATAGRAMS = 100
-"""What may be passed on while the test runs if the ranks' own control traffic goes over the fabric."""
+OTHER_DATAGRAMS = 100
+"""What may be passed on while the test runs: control traffic over the fabric, containers behind Docker's bridge."""
+DATAGRAM = 2**16
+"""Bytes of the largest IP datagram: what one rank sends is at least so many."""
+RELAYED_PART = 0.1
+"""From this part of what one rank sends on, datagrams passed on are other ranks' data, whatever else the node does."""
 BUSBW_PART = 0.8
 """Below this part of the expected bus bandwidth it is said so."""
 
@@ -67,7 +71,7 @@ def judge(
     findings = [_silent(host, told.get(host), devices[host], plan) for host in silent]
     speaking = {host: said for host in order if host not in silent and (said := told.get(host)) is not None}
     for host, said in speaking.items():
-        findings += [*_wrong(host, said), *_version(host, said, rdma), *_forwarded(host, said, plan)]
+        findings += [*_wrong(host, said), *_version(host, said, rdma), *_forwarded(host, said, len(order))]
         findings += _bytes(host, said, devices[host], plan)
     findings += [*_sizes(speaking), *_versions(speaking)]
     rows = _rows(speaking)
@@ -143,8 +147,14 @@ def _sizes(speaking: Mapping[str, Mapping[str, Any]]) -> list[Finding]:
     return [Finding("", f"sizes in MiB: {seen}", "the same on every rank", "Run the test anew.")]
 
 
-def _forwarded(host: str, said: Mapping[str, Any], plan: Mapping[str, Any]) -> list[Finding]:
-    allowed = CONTROL_DATAGRAMS if plan["control_plane"] == "fabric" else 0
+def _volume(said: Mapping[str, Any], size: int) -> float:
+    """Each element of a reduced buffer is sent (n - 1) / n times on the way to its sum and as often on the way back."""
+    elements: int = sum(row["elements"] for row in said["sizes"])
+    return 4 * elements * 2 * (size - 1) / size
+
+
+def _forwarded(host: str, said: Mapping[str, Any], size: int) -> list[Finding]:
+    allowed = max(OTHER_DATAGRAMS, int(RELAYED_PART * _volume(said, size) / DATAGRAM))
     if said["forwarded"] <= allowed:
         return []
     return [
@@ -161,9 +171,7 @@ def _bytes(
     host: str, said: Mapping[str, Any], devices: Sequence[Mapping[str, Any]], plan: Mapping[str, Any]
 ) -> list[Finding]:
     found: list[Finding] = []
-    size = len(plan["order"])
-    # Each element of a reduced buffer is sent (n - 1) / n times on the way to its sum and as often on the way back.
-    volume = sum(4 * row["elements"] for row in said["sizes"]) * 2 * (size - 1) / size
+    volume = _volume(said, len(plan["order"]))
     for way in ("sent", "received"):
         part = {root: _sum(said["ports"], devices, root, way) for root in ROOTS}
         if part["A"] is None or part["B"] is None:

@@ -25,8 +25,9 @@ def report(
     """Judge every stage. ``nodes`` maps each host of this run to what was read there.
 
     Of a host: ``ports`` (of fabric_host), ``functions`` (of cx7_info), ``settings`` (of nccl_settings), ``transport``
-    (of transport_info), ``link`` (link_test_results, or null), ``rank`` (what nccl_test returned, or null) and ``arx``
-    (``rc`` and ``stdout`` of its ring test, or null). ``unrun`` and ``arx_unrun`` say why a test was not made.
+    (of transport_info), ``unlaid`` (whether its fabric is still to be laid, which check mode does not do), ``link``
+    (link_test_results, or null), ``rank`` (what nccl_test returned, or null) and ``arx`` (``rc`` and ``stdout`` of its
+    ring test, or null). ``unrun`` and ``arx_unrun`` say why a test was not made.
     Gives ``verdict`` (`proved`, `failed`, or `incomplete` when a stage was not run), ``failures``, ``text`` and
     ``data``.
     """

@@ -14,12 +14,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ansible_collections.switchless.spark.plugins.module_utils._link.reading import quoted
+
 from . import arx, proof, version
 from .compare import differences, expected_from
 from .diagnose import diagnose
 from .log import parse as parse_log
 from .settings import SWITCH
 from .validate import node_findings
+from .xml import GraphError
 from .xml import parse as parse_graphs
 
 PASSED, FAILED, NOT_RUN = "passed", "failed", "not run"
@@ -27,6 +30,8 @@ ROCE_V2 = "RoCE v2"
 GOOD, SKIPPED = ("ok", "measured"), "skipped"
 """Verdicts of the role link_test."""
 BY_TCP = "link_test measured by TCP: no usable RDMA"
+NO_PYTHON = "no such interpreter, or transport_python is not set there"
+UNLAID = "the fabric is not laid yet, and check mode lays none"
 BUSBW_GBPS = 190.0
 """The article's, at 256 MiB on four Sparks with one cable to each neighbour."""
 
@@ -66,8 +71,13 @@ def memory(nodes: Nodes) -> Stage:
 
 
 def ports(nodes: Nodes) -> Stage:
-    """Every port of the plan has an RDMA device with a link, and a RoCE v2 GID that is its own address."""
+    """Every port of the plan has an RDMA device with a link, and a RoCE v2 GID that is its own address.
+
+    In check mode a node whose fabric is not laid yet cannot have them, and has not failed.
+    """
+    name, expected = "ports", "an RDMA device and a RoCE v2 GID on each"
     found: list[str] = []
+    unlaid: list[str] = []
     count = 0
     for host, node in nodes.items():
         by_place = {(item["cage"], item["root"]): item for item in node["functions"]}
@@ -75,8 +85,12 @@ def ports(nodes: Nodes) -> Stage:
             count += 1
             function = by_place.get((port["cage"], port["root"]))
             if words := _port_words(function, port["address"]):
-                found.append(f"{host}: cage {port['cage']} root {port['root']} (cable {port['cable']}): {words}")
-    return _stage("ports", f"{count - len(found)} of {count} ports", "an RDMA device and a RoCE v2 GID on each", found)
+                where = unlaid if node["unlaid"] else found
+                where.append(f"{host}: cage {port['cage']} root {port['root']} (cable {port['cable']}): {words}")
+    seen = f"{count - len(found) - len(unlaid)} of {count} ports"
+    if unlaid and not found:
+        return Stage(name, NOT_RUN, seen, expected, (UNLAID,))
+    return _stage(name, seen, expected, found)
 
 
 def _port_words(function: Node | None, address: str) -> str:
@@ -132,7 +146,7 @@ def loaded(nodes: Nodes) -> Stage:
     if not any(found.values()):
         return Stage(name, NOT_RUN, "", expected, ("no serving environment: transport_python names no interpreter",))
     bad = [
-        f"{host}: {'no such interpreter' if said is None else said['detail'] or 'NCCL is not loaded'}"
+        f"{host}: {NO_PYTHON if said is None else said['detail'] or 'NCCL is not loaded'}"
         for host, said in found.items()
         if said is None or not said["version"]
     ]
@@ -155,13 +169,18 @@ def all_reduce(nodes: Nodes, plan: Node, unrun: str, busbw_gbps: float | None) -
     otherwise = [
         f"{host}: {line}" for host, node in nodes.items() if node["rank"] for line in _otherwise(host, node, plan)
     ]
+    mute = [
+        f"{host}: its program ended with {rank['exit_status']} and said: {quoted(rank['stderr'].splitlines()) or 'nothing'}"
+        for host, rank in ranks.items()
+        if rank and not rank["told"]
+    ]
     causes = []
     if otherwise or not judged["ok"]:
         found = diagnose({host: rank["log"] for host, rank in ranks.items() if rank}, plan)
         causes = [f"{item['host'] or 'the fabric'}: {item['cause']}. {item['cure']}" for item in found]
     rows = judged["rows"]
     seen = f"{rows[-1]['mib']} MiB at {rows[-1]['busbw_gbps']} Gb/s bus bandwidth" if rows else "no figure"
-    return _stage(name, seen, expected, [*causes, *otherwise, *judged["findings"]]), judged
+    return _stage(name, seen, expected, [*causes, *otherwise, *judged["findings"], *mute]), judged
 
 
 def _otherwise(host: str, node: Node, plan: Node) -> list[str]:
@@ -171,7 +190,10 @@ def _otherwise(host: str, node: Node, plan: Node) -> list[str]:
         {key: told[key] for key in ("graph", "devices", "environment")}
         | {"rank": plan["order"].index(host), "ranks": plan["size"]}
     )
-    dumped = parse_graphs(rank["graph"]) if rank["graph"] else None
+    try:
+        dumped = parse_graphs(rank["graph"]) if rank["graph"] else None
+    except GraphError:  # half a file of a rank that ended while it wrote; the log says the same and more
+        dumped = None
     return [difference.text for difference in differences(parse_log(rank["log"]), dumped, expected)]
 
 

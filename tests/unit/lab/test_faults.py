@@ -144,7 +144,7 @@ def test_no_cable_is_normal_where_none_is_planned(node: Node) -> None:
 def test_cables_that_are_pulled_while_the_node_runs(node: Node) -> None:
     node.boot([])
     node.fault(Fault("no-cable", gone=True))
-    assert set(verdicts(node.judge()).values()) == {("needs_reboot", "nic_dropped")}
+    assert set(verdicts(node.judge()).values()) == {("fault", "cable_missing")}
     assert set(verdicts(node.judge(planned=())).values()) == {("no_cable", "no_cable")}
     said = [line.split("] ")[1] for line in node.dmesg().splitlines()]
     first = next(index for index, line in enumerate(said) if "Cable removal" in line)

@@ -70,6 +70,11 @@ def test_another_network_is_wrong_only_where_the_plan_does_not_ask_for_it() -> N
     assert contradictions(sockets, {"NCCL_NET": "Socket", "NCCL_IB_DISABLE": "1"}) == []
 
 
+@pytest.mark.parametrize("name", ["NCCL_DEBUG", "NCCL_DEBUG_SUBSYS"])
+def test_another_log_level_does_no_harm(name: str) -> None:
+    assert contradictions([source(name, "WARN")], {name: "INFO"}) == []
+
+
 def test_an_index_is_wrong_even_if_nobody_lists_it() -> None:
     (found,) = contradictions([source("NCCL_IB_GID_INDEX", "")], {})
     assert found.seen == "nothing (an empty value is a value)"

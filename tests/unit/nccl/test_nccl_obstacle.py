@@ -15,6 +15,7 @@ from tests.unit.nccl.transport_world import LOADED, ORDER, PLAN, node
 
 PYTHON = "/opt/vllm/bin/python"
 WHOLE = {"python": PYTHON, "wanted": True, "check_mode": False, "forks": 4}
+REFUSAL = {"text": "3d38 cannot register memory: CmaTotal 0 kB"}
 BARE = LOADED.as_dict() | {"version": None}
 
 
@@ -34,6 +35,8 @@ def obstacle(nodes: dict[str, Any], **change: Any) -> object:
         (seen(), {"forks": "4"}, ""),
         (seen(), {"check_mode": True}, "nothing is run in check mode"),
         (seen(), {"wanted": False}, "transport_test is false"),
+        (seen(), {"wanted": "false"}, "transport_test is false"),
+        (seen(), {"wanted": "true"}, ""),
         (seen(), {"python": ""}, "transport_python names no interpreter that serves"),
         (seen("355d", "3d38"), {}, "all ranks are needed, and this run leaves out 329f, c049"),
         (seen(), {"forks": 3}, "all 4 ranks have to run at once, and Ansible's forks is 3: raise it"),
@@ -44,6 +47,11 @@ def obstacle(nodes: dict[str, Any], **change: Any) -> object:
         ),
         (seen(s3d38={"nccl": None}), {}, f"{PYTHON} loads no NCCL on 3d38"),
         (seen(s329f={"nccl": BARE}, s3d38={"nccl": None}), {}, f"{PYTHON} loads no NCCL on 329f, 3d38"),
+        (seen(s3d38={"refusal": REFUSAL}), {}, REFUSAL["text"]),
+        # A test that brings its own NCCL needs all else.
+        (seen(s329f={"nccl": None}), {"python": None}, ""),
+        (seen(s329f={"nccl": None}, s3d38={"refusal": REFUSAL}), {"python": None}, REFUSAL["text"]),
+        (seen("355d", "3d38"), {"python": None}, "all ranks are needed, and this run leaves out 329f, c049"),
         (seen("355d"), WHOLE | {"check_mode": True, "wanted": False, "forks": 1}, "nothing is run in check mode"),
         (seen("355d", s355d={"gpu_processes": ["x"]}), {"forks": 1}, None),
     ],

@@ -254,6 +254,9 @@ def test_the_filter() -> None:
     apply = nccl_settings.FilterModule().filters()["nccl_settings"]
     plan, views = inventory("ring4")
     assert apply(views["329f"], plan, functions(), control=CONTROL, channels="8") == of_inventory("ring4", "329f")
+    for off in (False, "false", "no"):  # -e transport_arx=false is text
+        found = apply(views["329f"], plan, functions(), control=CONTROL, arx=off)
+        assert "VLLM_ARX_RING" not in found["environment"], off
     with pytest.raises(AnsibleFilterError, match=r"nccl_settings: 329f: cage p0 on PCIe root A .* has no RDMA device"):
         apply(views["329f"], plan, functions(p0A=["rdma"]), CONTROL)
 

@@ -113,6 +113,21 @@ def test_ports(change: Data | None, words: str) -> None:
     assert stage.reasons == (f"355d: cage p0 root B (cable 2): {words}",)
 
 
+def test_before_the_fabric_is_laid_check_mode_cannot_see_its_addresses() -> None:
+    """Only of the nodes that this run would change; what another one lacks is a failure all the same."""
+    world = nodes()
+    for host in ("355d", "c049"):
+        world[host]["unlaid"] = True
+        for item in world[host]["functions"]:
+            item["gids"] = []
+    stage = stages.ports(world)
+    assert (stage.result, stage.seen, stage.reasons) == (NOT_RUN, "8 of 16 ports", (stages.UNLAID,))
+    function(world, "3d38", "p0", "A")["ib_state"] = "DOWN"
+    stage = stages.ports(world)
+    assert (stage.result, stage.seen) == (FAILED, "7 of 16 ports")
+    assert [reason.partition(":")[0] for reason in stage.reasons] == ["3d38"]
+
+
 def test_graph() -> None:
     world = nodes()
     # Receives on what sends, in channel 0.
@@ -215,7 +230,7 @@ DIFFERENT = "the library is not the same file on all nodes"
 @pytest.mark.parametrize(
     ("host", "said", "seen", "reasons"),
     [
-        ("c049", None, "2.30.7", ("c049: no such interpreter",)),
+        ("c049", None, "2.30.7", ("c049: no such interpreter, or transport_python is not set there",)),
         ("c049", BARE, "2.30.7", (f"c049: {BARE['detail']}", DIFFERENT)),
         ("c049", MUTE, "2.30.7", ("c049: NCCL is not loaded", DIFFERENT)),
         ("c049", OLD, "2.28.9, 2.30.7", ("c049: 2.28.9 from /opt/vllm/lib/libnccl.so.2",)),
@@ -245,7 +260,7 @@ UNREGISTERED = (
 
 def test_the_log_says_why_the_all_reduce_failed() -> None:
     world = nodes()
-    world["c049"]["rank"] |= {"told": None, "rc": 137, "log": UNREGISTERED}
+    world["c049"]["rank"] |= {"told": None, "exit_status": 137, "log": UNREGISTERED}
     stage, judged = stages.all_reduce(world, PLAN, "", None)
     assert judged is not None
     assert not judged["ok"]
@@ -253,6 +268,22 @@ def test_the_log_says_why_the_all_reduce_failed() -> None:
     assert stage.reasons[0].startswith("c049: the kernel refuses to register memory with the NIC")
     assert "kho=off" in stage.reasons[0]
     assert stage.reasons[1].startswith("c049: its rank gave no result; expected a result.")
+    assert stage.reasons[2] == "c049: its program ended with 137 and said: nothing"
+
+
+def test_a_rank_that_died_without_a_result_is_quoted() -> None:
+    world = nodes()
+    world["c049"]["rank"] |= {"told": None, "exit_status": 139, "stderr": "warming up\nSegmentation fault\n"}
+    stage, _judged = stages.all_reduce(world, PLAN, "", None)
+    assert stage.reasons[-1] == "c049: its program ended with 139 and said: warming up; Segmentation fault"
+
+
+@pytest.mark.parametrize("dump", ['<graphs version="1"><graph id="0"', "<!-- -->"])
+def test_half_a_dump_is_not_held_against_a_rank(dump: str) -> None:
+    world = nodes()
+    world["c049"]["rank"] |= {"graph": dump}
+    stage, _judged = stages.all_reduce(world, PLAN, "", None)
+    assert stage.result == PASSED
 
 
 def test_nccl_that_did_otherwise_than_told_fails_though_all_elements_are_right() -> None:

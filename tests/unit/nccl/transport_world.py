@@ -134,8 +134,9 @@ def node(host: str) -> Data:
             "nccl": LOADED.as_dict(),
             "gpu_processes": [],
         },
+        "unlaid": False,
         "link": deepcopy(LINK_ROWS[host]),
-        "rank": {"changed": False, "told": said(host), "rc": 0, "stderr": "", "log": "", "graph": None},
+        "rank": {"changed": False, "told": said(host), "exit_status": 0, "stderr": "", "log": "", "graph": None},
         "arx": {"rc": 0, "stdout": "RESULT ring: PASS (480 checks)\n"},
     }
 
