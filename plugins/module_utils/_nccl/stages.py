@@ -170,7 +170,8 @@ def all_reduce(nodes: Nodes, plan: Node, unrun: str, busbw_gbps: float | None) -
         f"{host}: {line}" for host, node in nodes.items() if node["rank"] for line in _otherwise(host, node, plan)
     ]
     mute = [
-        f"{host}: its program ended with {rank['exit_status']} and said: {quoted(rank['stderr'].splitlines()) or 'nothing'}"
+        f"{host}: its program ended with {rank['exit_status']} and said: "
+        f"{quoted(rank['stderr'].splitlines()) or 'nothing'}"
         for host, rank in ranks.items()
         if rank and not rank["told"]
     ]
