@@ -261,6 +261,12 @@ driver:
       description: What C(nvidia-smi) answers. It is asked only when the module is loaded, since it would load it.
       type: dict
       sample: {answer: gpu, user: 580.173.02, kernel: 580.173.02, cuda: "13.0", library: null, text: ""}
+    dgx:
+      description:
+        - Version and platform of C(/etc/dgx-release). The version is that of the last update over the air.
+        - The platform is no way to tell a Spark.
+      type: dict
+      sample: {version: 7.5.0, platform: DGX Server for KVM}
     history:
       description: The latest runs of apt that changed the driver or a kernel, from its own history.
       type: list

@@ -71,5 +71,6 @@ def judge(seen: Seen, pin: Pin) -> dict[str, Any]:
         "unattended_upgrades": asdict(seen.unattended) if seen.unattended is not None else None,
         "dkms": list(seen.dkms) if seen.dkms is not None else None,
         "smi": seen.smi.as_dict() if seen.smi is not None else None,
+        "dgx": seen.release.as_dict() if seen.release is not None else None,
         "history": [entry.as_dict() for entry in seen.history],
     }

@@ -16,7 +16,7 @@ from ansible_collections.switchless.spark.plugins.module_utils._boot import look
 from ansible_collections.switchless.spark.plugins.module_utils._cx7.sysfs import Tree
 from ansible_collections.switchless.spark.plugins.module_utils._node.runner import Runner
 
-from . import history, packages, policy, said, simulate, unattended
+from . import dgx, history, packages, policy, said, simulate, unattended
 from .family import member, of_branch
 from .verdicts import Pin
 
@@ -70,6 +70,7 @@ class Seen:
     log: tuple[str, ...] | None
     dkms: tuple[str, ...] | None
     history: tuple[history.Transaction, ...]
+    release: dgx.Release | None
 
 
 def _text(runner: Runner, *argv: str) -> str | None:
@@ -159,4 +160,5 @@ def look(root: Tree, runner: Runner, pin: Pin) -> Seen:
         log=said.driver_lines(log) if log else None,
         dkms=said.parse_dkms(dkms) if dkms is not None else None,
         history=history.parse(_tail(root)),
+        release=dgx.parse(root.read(*dgx.RELEASE)),
     )

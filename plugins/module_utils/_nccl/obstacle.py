@@ -12,6 +12,8 @@ from typing import Any
 
 from ansible_collections.switchless.spark.plugins.module_utils._fabric.plain import plain
 
+from . import version
+
 
 def obstacle(plan: object, nodes: object, *, python: str | None, wanted: bool, check_mode: bool, forks: int) -> str:
     """The first reason, or nothing when it can be run.
@@ -50,3 +52,6 @@ def _obstacles(
     bare = [host for host, node in nodes.items() if not node["nccl"] or not node["nccl"]["version"]]
     if python is not None and bare:
         yield f"{python} loads no NCCL on {', '.join(bare)}"
+    if python is not None and (old := [host for host, node in nodes.items() if node["nccl"]["too_old"]]):
+        # On a ring it would not fail but hang, for as long as it is let.
+        yield f"{python} loads an NCCL older than {version.words()} on {', '.join(old)}"

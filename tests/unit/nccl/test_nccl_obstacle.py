@@ -17,6 +17,7 @@ PYTHON = "/opt/vllm/bin/python"
 WHOLE = {"python": PYTHON, "wanted": True, "check_mode": False, "forks": 4}
 REFUSAL = {"text": "3d38 cannot register memory: CmaTotal 0 kB"}
 BARE = LOADED.as_dict() | {"version": None}
+OLD = LOADED.as_dict() | {"version": "2.28.9", "too_old": True}
 
 
 def seen(*hosts: str, **change: Any) -> dict[str, Any]:
@@ -46,6 +47,7 @@ def obstacle(nodes: dict[str, Any], **change: Any) -> object:
             "the GPU is in use on 355d (vllm (PID 7), python3 (PID 9)); c049 (x (PID 1))",
         ),
         (seen(s3d38={"nccl": None}), {}, f"{PYTHON} loads no NCCL on 3d38"),
+        (seen(s3d38={"nccl": OLD}), {}, f"{PYTHON} loads an NCCL older than 2.30.7 on 3d38"),
         (seen(s329f={"nccl": BARE}, s3d38={"nccl": None}), {}, f"{PYTHON} loads no NCCL on 329f, 3d38"),
         (seen(s3d38={"refusal": REFUSAL}), {}, REFUSAL["text"]),
         # A test that brings its own NCCL needs all else.
