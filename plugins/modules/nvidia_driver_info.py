@@ -272,7 +272,7 @@ driver:
       type: list
       elements: dict
       sample:
-        - date: 2026-09-11 23:53:56
+        - date: "2026-09-11 23:53:56"
           command: aptdaemon role='role-upgrade-system'
           changes: [install linux-image-7.0.0-1019-nvidia 7.0.0-1019.19~24.04.2]
 """

@@ -37,12 +37,14 @@ class OnDisk:
 
     @property
     def source(self) -> str | None:
-        """Who put it there: linux-modules-nvidia, DKMS, or neither, as NVIDIA's .run file."""
+        """Who put it there: linux-modules-nvidia, DKMS, or NVIDIA's .run file. Null for another place."""
         if self.path is None:
             return None
         if "/updates/" in self.path:
             return BUILT
-        return PREBUILT if "/kernel/nvidia-" in self.path else FOREIGN
+        if "/kernel/nvidia-" in self.path:
+            return PREBUILT
+        return FOREIGN if "/kernel/drivers/video/" in self.path else None
 
     @property
     def open(self) -> bool | None:

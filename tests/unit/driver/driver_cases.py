@@ -182,6 +182,13 @@ CASES = [
         BLOCKED,
         ["driver_missing", "not_loaded"],
     ),
+    (
+        "D4 an aborted installation left no initrd",
+        spark(boot=boot(files={f"boot/initrd.img-{NEW}": ""})),
+        {},
+        BLOCKED,
+        ["initrd_missing"],
+    ),
     ("P33 another kernel is staged", spark(boot=STAGED), {}, BLOCKED, ["staged_kernel", "kernel_holds_memory"]),
     (
         "P33 the same kernel, wanted",
