@@ -58,8 +58,12 @@ e2e: setup ## site.yml and the faults that a fabric must survive, on the lab
 	$(PYTEST)/e2e.xml tests/e2e/test_1_fresh.py tests/e2e/test_2_fabric.py tests/e2e/test_3_transport.py tests/e2e/test_7_clocks.py
 
 .PHONY: faults
-faults: setup ## the NIC's faults, the group reboot and the link test, on the lab
-	$(PYTEST)/faults.xml tests/e2e/test_4_cx7.py tests/e2e/test_5_link.py tests/e2e/test_6_faults.py
+faults: setup ## the NIC's faults and the reboot of the group, on the lab
+	$(PYTEST)/faults.xml tests/e2e/test_4_cx7.py tests/e2e/test_6_faults.py
+
+.PHONY: links
+links: setup ## the link test on slow, broken and pulled cables, on the lab; not part of test, five minutes
+	$(PYTEST)/links.xml tests/e2e/test_5_link.py
 
 .PHONY: rdma
 rdma: ## real ib_write_bw on soft-RoCE between two emulated guests; not part of test, about four minutes
