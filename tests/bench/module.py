@@ -9,6 +9,7 @@ what cx7_info itself takes. Prints, asserts nothing. The nodes must be up; it go
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -48,7 +49,7 @@ def main() -> None:
     """Leave both modules on the node, and time them there."""
     for module, options in MODULES.items():
         ansible("-m", module, *(["-a", options] if options else []), keep=True)
-    print(ansible("-m", "ansible.builtin.command", "-a", f"argv={['python3', '-c', TIMED]!r}"))
+    print(ansible("-m", "ansible.builtin.command", "-a", json.dumps({"argv": ["python3", "-c", TIMED]})))
 
 
 if __name__ == "__main__":
