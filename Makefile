@@ -66,7 +66,7 @@ links: setup ## the link test on slow, broken and pulled cables, on the lab; not
 	$(PYTEST)/links.xml tests/e2e/test_5_link.py
 
 .PHONY: rdma
-rdma: ## real ib_write_bw on soft-RoCE between two emulated guests; not part of test, about four minutes
+rdma: ## real ib_write_bw on soft-RoCE between two emulated guests; not part of test, about six minutes
 	@tools/setup lab/rdma/packages
 	python -m lab.rdma build
 	$(PYTEST)/rdma.xml --capture=no tests/rdma

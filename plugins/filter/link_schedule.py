@@ -8,17 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ansible.errors import AnsibleFilterError
+from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError
 from ansible_collections.switchless.spark.plugins.module_utils._link.schedule import DEFAULT_PORT, schedule
 
 
 def link_schedule(
-    plan: object, nodes: object, port: int = DEFAULT_PORT, forks: int | None = None, force: bool = False
+    plan: object, nodes: object, port: int = DEFAULT_PORT, forks: int | None = None, force: object = False
 ) -> dict[str, object]:
     """See link_schedule.yml."""
     try:
-        return schedule(plan, nodes, port=int(port), forks=None if forks is None else int(forks), force=bool(force))
+        wanted = boolean(force)  # -e link_test_force=false is text
+        return schedule(plan, nodes, port=int(port), forks=None if forks is None else int(forks), force=wanted)
     except FabricError as exc:
         raise AnsibleFilterError(f"link_schedule: {exc}") from exc
 

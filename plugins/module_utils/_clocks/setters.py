@@ -12,7 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from .unit import joined, locked_to
+from ansible_collections.switchless.spark.plugins.module_utils._node.unitfile import joined
+
+from .unit import locked_to
 
 UNIT_FILE, CRON, BOOT = "unit", "cron", "boot"
 

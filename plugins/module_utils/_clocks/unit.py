@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ansible_collections.switchless.spark.plugins.module_utils._node.unitfile import joined
+
 UNIT = "switchless-clock-cap.service"
 PROGRAM = "/usr/local/lib/switchless/clock_cap.py"
 PROPERTIES = (
@@ -97,22 +99,6 @@ def settings(text: str) -> Iterator[tuple[int, str, str, str]]:
         name, equals, value = stripped.partition("=")
         if equals:
             yield number, section, name.strip(), value.strip()
-
-
-def joined(text: str, comments: str = "#;") -> Iterator[tuple[int, str]]:
-    """Lines without comments; a backslash at the end goes on in the next one."""
-    begun, parts = 0, ""
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.lstrip().startswith(tuple(comments)):
-            continue
-        begun = begun or number
-        if line.endswith("\\"):
-            parts += line[:-1] + " "
-            continue
-        yield begun, parts + line
-        begun, parts = 0, ""
-    if parts:
-        yield begun, parts
 
 
 def locked_to(command: str) -> int | None:

@@ -16,11 +16,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ansible_collections.switchless.spark.plugins.module_utils._fabric.model import ROOTS
+
 from . import version
 from .settings import SWITCH
 
 MIB = 2**20
-ROOTS = ("A", "B")
 END = "end"
 """The last phase of the program, which a rank reaches only when it did all that was asked."""
 UNKNOWN = "of an unknown version"

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ansible_collections.switchless.spark.plugins.module_utils._cx7.sysfs import Tree
+from ansible_collections.switchless.spark.plugins.module_utils._node.unitfile import joined
 
 OURS = ("etc", "switchless", "nccl.env")
 NCCL_CONF = ("etc", "nccl.conf")
@@ -96,7 +97,7 @@ def shell(text: str) -> Iterator[Setting]:
 def systemd(text: str) -> Iterator[Setting]:
     """C(DefaultEnvironment=) of the service manager; an empty one takes back what this file set before."""
     found: list[Setting] = []
-    for number, line in _joined(text):
+    for number, line in joined(text):
         key, equals, value = line.partition("=")
         if not equals or key.strip() not in ("DefaultEnvironment", "ManagerEnvironment"):
             continue
@@ -107,22 +108,6 @@ def systemd(text: str) -> Iterator[Setting]:
             if match is not None:
                 found.append((number, match["name"], match["value"]))
     yield from found
-
-
-def _joined(text: str) -> Iterator[tuple[int, str]]:
-    """Lines of a unit file: a backslash at the end goes on in the next line, comments go."""
-    begun, parts = 0, ""
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.lstrip().startswith(("#", ";")):
-            continue
-        begun = begun or number
-        if line.endswith("\\"):
-            parts += line[:-1] + " "
-            continue
-        yield begun, parts + line
-        begun, parts = 0, ""
-    if parts:
-        yield begun, parts
 
 
 def _words(line: str, separators: str = _SEPARATORS) -> list[str]:

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ansible_collections.switchless.spark.plugins.module_utils._link.reading import quoted
+from ansible_collections.switchless.spark.plugins.module_utils._link.results import GOOD
+from ansible_collections.switchless.spark.plugins.module_utils._link.schedule import SKIPPED
 
 from . import arx, proof, version
 from .compare import differences, expected_from
@@ -27,8 +29,6 @@ from .xml import parse as parse_graphs
 
 PASSED, FAILED, NOT_RUN = "passed", "failed", "not run"
 ROCE_V2 = "RoCE v2"
-GOOD, SKIPPED = ("ok", "measured"), "skipped"
-"""Verdicts of the role link_test."""
 BY_TCP = "link_test measured by TCP: no usable RDMA"
 NO_PYTHON = "no such interpreter, or transport_python is not set there"
 UNLAID = "the fabric is not laid yet, and check mode lays none"
@@ -125,7 +125,7 @@ def neighbours(nodes: Nodes) -> Stage:
     bad = [
         f"{host}: cage {row['cage']} root {row['root']} to {row['peer']}: {row['verdict']} {row['detail']}".rstrip()
         for host, row in rows
-        if row["verdict"] not in (*GOOD, SKIPPED)
+        if row["verdict"] not in GOOD
     ]
     by_rdma = [row for _host, row in rows if row["method"] == "rdma" and row["verdict"] != SKIPPED]
     slowest = min((row["gbps"] for row in by_rdma if row["gbps"] is not None), default=None)

@@ -17,7 +17,8 @@ from ansible_collections.switchless.spark.plugins.filter.nccl_diagnosis import F
 from ansible_collections.switchless.spark.plugins.module_utils._nccl.diagnose import diagnose
 from ansible_collections.switchless.spark.plugins.module_utils._nccl.places import Places
 from tests.unit.fabric.fabric_world import plan_of
-from tests.unit.nccl.nccl_cases import CASES, HEALTHY, QP, WARN, Case
+from tests.unit.nccl.nccl_case import HEALTHY, QP, WARN, Case
+from tests.unit.nccl.nccl_cases import CASES
 
 WRITTEN = Path(__file__).parent / "written"
 ARTICLE = [
