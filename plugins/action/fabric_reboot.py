@@ -33,6 +33,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "codes": {"type": "list", "elements": "str", "default": []},
     "wanted_by": {"type": "list", "elements": "str", "default": []},
     "pinned_kernel": {"type": "str"},
+    "pinned_driver": {"type": "str"},
     "force": {"type": "bool", "default": False},
     "stop_units": {"type": "list", "elements": "str", "default": ["vllm@*.service"]},
     "memory_path": {"type": "path", "default": "/var/lib/switchless/cx7/reboots.json"},
@@ -123,9 +124,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         return str(done["stdout"])
 
     def _boot_info(self) -> dict[str, Any]:
-        found: dict[str, Any] = self._module(
-            "switchless.spark.boot_info", pinned_kernel=self._options["pinned_kernel"]
-        )["boot"]
+        pins = {key: self._options[key] for key in ("pinned_kernel", "pinned_driver")}
+        found: dict[str, Any] = self._module("switchless.spark.boot_info", **pins)["boot"]
         return found
 
     def _serving(self) -> list[str]:
@@ -147,7 +147,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             previous = memory["previous"]
             raise RefusedError(
                 f"it was rebooted for {', '.join(previous['codes'])} with this cabling at {previous['time']}, "
-                "and one automatic reboot is the limit: it needs its power drained by hand"
+                "and one automatic reboot for the same reason is the limit: drain its power by hand if that was for "
+                "the NIC, or let reboot_memory forget it to allow one more"
             )
 
     def _look(self, facts: Facts) -> None:
@@ -266,6 +267,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         expected = facts.boot["next_kernel"] or facts.boot["running_kernel"]
         if now["running_kernel"] != expected:
             return f"it runs {now['running_kernel']}, and the boot loader had said {expected}"
+        driver = (facts.boot["driver_next"] or {}).get("version")
+        if None not in (driver, facts.boot["driver_loaded"]) and now["driver_loaded"] != driver:
+            return f"the NVIDIA driver {now['driver_loaded']} is loaded, and {driver} was to be; see journalctl -k -b"
         return ""
 
     def _wait_for_nic(self) -> list[str]:

@@ -13,7 +13,8 @@ version_added: 0.1.0
 description:
   - Reads which kernel the boot loader would start, whether its image, initrd, modules and NVIDIA driver are there, and
     compares that with what runs. Changes nothing.
-  - A reboot is neutral when it starts the kernel that runs, or O(pinned_kernel), with the driver that is loaded.
+  - A reboot is neutral when it starts the kernel that runs, or O(pinned_kernel), with the driver that is loaded, or
+    O(pinned_driver).
     After an upgrade that was never booted it is not, since the reboot would start what the upgrade left.
   - What cannot be told is null, never neutral.
   - The default entry is the one of C(grub.cfg), with C(next_entry) and C(saved_entry) of the environment block.
@@ -29,6 +30,11 @@ options:
     description:
       - The kernel that is wanted, as C(uname -r) prints it, for example V(6.17.0-1032-nvidia).
       - Without it the running kernel is wanted.
+    type: str
+  pinned_driver:
+    description:
+      - The NVIDIA driver that is wanted, for example V(580.173.02).
+      - Without it the loaded one is wanted.
     type: str
   root:
     description:
@@ -170,11 +176,15 @@ from ansible_collections.switchless.spark.plugins.module_utils._node.runner impo
 
 def main() -> None:
     module = AnsibleModule(
-        argument_spec={"pinned_kernel": {"type": "str"}, "root": {"type": "path", "default": "/"}},
+        argument_spec={
+            "pinned_kernel": {"type": "str"},
+            "pinned_driver": {"type": "str"},
+            "root": {"type": "path", "default": "/"},
+        },
         supports_check_mode=True,
     )
     seen = look(Tree(module.params["root"]), ModuleRunner(module))
-    verdict = judge(seen, module.params["pinned_kernel"] or None)
+    verdict = judge(seen, module.params["pinned_kernel"] or None, module.params["pinned_driver"] or None)
     module.exit_json(changed=False, boot={"schema": SCHEMA} | seen.as_dict() | verdict.as_dict())
 
 

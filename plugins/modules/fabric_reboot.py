@@ -74,6 +74,10 @@ options:
     description:
       - The kernel that is wanted after the reboot. Without it the running one.
     type: str
+  pinned_driver:
+    description:
+      - The NVIDIA driver that is wanted after the reboot. Without it the loaded one.
+    type: str
   force:
     description:
       - Whether to reboot although the reboot is not neutral, or was made before for the same reason and cabling.

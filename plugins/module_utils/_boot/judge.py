@@ -120,10 +120,11 @@ def _files(seen: Seen, upcoming: str) -> Iterator[Reason]:
             yield Reason("package_unfinished", False, shown, "a package in state ii", "run dpkg --configure -a")
 
 
-def _driver(seen: Seen, upcoming: str) -> Iterator[Reason]:
+def _driver(seen: Seen, upcoming: str, pinned: str | None) -> Iterator[Reason]:
     """No DKMS on a stock Spark is right: what counts is nvidia.ko of the kernel that boots next."""
     had = seen.driver_loaded is not None or (seen.driver_now is not None and seen.driver_now.present)
-    coming = seen.driver_next
+    coming, wanted = seen.driver_next, pinned or seen.driver_loaded
+    loaded = f"{seen.driver_loaded} is" if seen.driver_loaded is not None else "is not"
     if coming is None or not coming.present:
         if had:
             yield Reason(
@@ -133,14 +134,17 @@ def _driver(seen: Seen, upcoming: str) -> Iterator[Reason]:
                 f"nvidia.ko below /lib/modules/{upcoming}",
                 "install linux-modules-nvidia-*-open of that kernel",
             )
-    elif seen.driver_loaded is not None and coming.version is not None and coming.version != seen.driver_loaded:
+    elif wanted is not None and coming.version is not None and coming.version != wanted:
         yield Reason(
-            "staged_driver",
+            "driver_not_pinned" if pinned else "staged_driver",
             False,
-            f"the NVIDIA driver {seen.driver_loaded} is loaded, {upcoming} would load {coming.version}",
-            f"the loaded driver {seen.driver_loaded}",
+            f"the NVIDIA driver {loaded} loaded, {upcoming} would load {coming.version}",
+            f"the {'pinned' if pinned else 'loaded'} driver {wanted}",
             "put the packages of the wanted driver back, or reboot by hand if the other one is wanted",
         )
+    elif pinned is not None and coming.version == pinned != seen.driver_loaded:
+        said = f"the NVIDIA driver {loaded} loaded, {upcoming} loads the pinned {pinned}"
+        yield Reason("to_pinned_driver", True, said)
 
 
 def _notes(seen: Seen) -> Iterator[Reason]:
@@ -159,20 +163,20 @@ def is_without_loader(seen: Seen) -> bool:
     return seen.container is not None and not images and not seen.loader.grub_cfg and seen.next_kernel is None
 
 
-def _reasons(seen: Seen, pinned: str | None) -> Iterable[Reason]:
+def _reasons(seen: Seen, pinned: str | None, driver: str | None) -> Iterable[Reason]:
     if is_without_loader(seen):
         shown = f"no boot loader in a container ({seen.container}): its host's kernel {seen.running_kernel} goes on"
         return [Reason("container", True, shown)]
     if seen.next_kernel is None:
         return [_no_answer(seen), *_notes(seen)]
     upcoming = seen.next_kernel
-    return [*_kernel(seen, upcoming, pinned), *_files(seen, upcoming), *_driver(seen, upcoming), *_notes(seen)]
+    return [*_kernel(seen, upcoming, pinned), *_files(seen, upcoming), *_driver(seen, upcoming, driver), *_notes(seen)]
 
 
-def judge(seen: Seen, pinned: str | None = None) -> Verdict:
-    """Neutral only when nothing speaks against it and nothing is unknown."""
+def judge(seen: Seen, pinned: str | None = None, driver: str | None = None) -> Verdict:
+    """Neutral only when nothing speaks against it and nothing is unknown. C(driver) is the pinned one."""
     order = (False, None, True)
-    reasons = sorted(_reasons(seen, pinned), key=lambda reason: order.index(reason.neutral))
+    reasons = sorted(_reasons(seen, pinned, driver), key=lambda reason: order.index(reason.neutral))
     return Verdict(
         neutral=reasons[0].neutral if reasons else None,
         expected_kernel=pinned or seen.running_kernel,

@@ -10,19 +10,23 @@ Each says as well whether the next boot would bring what is expected: a reboot t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from .look import Seen
 
 DRIVER, KERNEL, NIC, HOTPLUG, PACKAGES = "driver", "kernel", "nic", "hotplug", "packages"
+ACTED_ON = (NIC, DRIVER, KERNEL)  # the others wait for a reboot that is made anyway
 NEEDS_REBOOT = "needs_reboot"  # a verdict of cx7_health
 
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """One reason. C(wanted) is null when it cannot be told, C(cured) is what the next boot makes of it."""
+    """One reason. C(wanted) is null when it cannot be told, C(cured) is what the next boot makes of it.
+
+    C(cause) is the name under which the reboot is remembered: the same cause is not tried twice.
+    """
 
     code: str
     about: str
@@ -30,6 +34,7 @@ class Want:
     cured: bool | None
     seen: str
     expected: str
+    cause: str = ""
     evidence: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
@@ -37,26 +42,47 @@ class Want:
         return asdict(self) | {"evidence": list(self.evidence), "text": text}
 
 
-def reasons(
-    seen: Seen,
-    *,
-    installed: str | None = None,
-    pinned_kernel: str | None = None,
-    health: Mapping[str, Any] | None = None,
-    hotplug: Mapping[str, Any] | None = None,
-) -> list[dict[str, Any]]:
-    """C(installed) is the version of the driver's packages, C(health) of cx7_health, C(hotplug) of cx7_info."""
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a node is compared with: null is not asked for, or not known."""
+
+    installed: str | None = None  # the version of the driver's packages
+    pinned_kernel: str | None = None
+    pinned_driver: str | None = None
+    health: Mapping[str, Any] | None = None  # of cx7_health
+    hotplug: Mapping[str, Any] | None = None  # of cx7_info
+
+
+def reasons(seen: Seen, wanted: Wanted) -> tuple[Want, ...]:
+    """All of them, by what they are about."""
     found = [
-        *_driver(seen, installed),
-        *_kernel(seen, pinned_kernel),
-        *_nic(health or {}),
-        *_hotplug(hotplug or {}),
+        *_driver(seen, wanted.installed, wanted.pinned_driver),
+        *_kernel(seen, wanted.pinned_kernel),
+        *_nic(wanted.health or {}),
+        *_hotplug(wanted.hotplug or {}),
         *_packages(seen),
     ]
-    return [want.as_dict() for want in dict.fromkeys(found)]
+    return tuple(dict.fromkeys(found))
 
 
-def _driver(seen: Seen, installed: str | None) -> Iterator[Want]:
+def summary(wants: Iterable[Want]) -> dict[str, Any]:
+    """Whether a reboot is wanted at all, and the causes for which one is to be made."""
+    wants = tuple(wants)
+    answers = {want.wanted for want in wants}
+    return {
+        "wanted": True if True in answers else None if None in answers else False,
+        "causes": sorted(
+            {
+                want.cause
+                for want in wants
+                if want.about in ACTED_ON and want.wanted is want.cured is True and want.cause
+            }
+        ),
+        "reasons": [want.as_dict() for want in wants],
+    }
+
+
+def _driver(seen: Seen, installed: str | None, pinned: str | None) -> Iterator[Want]:
     if installed is None or seen.driver_loaded == installed:
         return
     coming, loaded = seen.driver_next, seen.driver_loaded
@@ -66,7 +92,9 @@ def _driver(seen: Seen, installed: str | None) -> Iterator[Want]:
         cured = None if coming.present and coming.version is None else coming.version == installed
     now = f"the module {loaded} is loaded" if loaded is not None else "the module nvidia is not loaded"
     then = f", {seen.next_kernel} would load {coming.version}" if coming is not None and coming.version else ""
-    yield Want("driver_loaded_is_another", DRIVER, True, cured, now + then, f"the installed {installed}")
+    # A driver that nobody wants is no cause: it is the role nvidia_driver's to say what becomes of it.
+    cause = "" if pinned not in (None, installed) else f"driver {loaded} to {installed}"
+    yield Want("driver_loaded_is_another", DRIVER, True, cured, now + then, f"the installed {installed}", cause)
 
 
 def _kernel(seen: Seen, pinned: str | None) -> Iterator[Want]:
@@ -80,6 +108,7 @@ def _kernel(seen: Seen, pinned: str | None) -> Iterator[Want]:
         None if seen.next_kernel is None else seen.next_kernel == pinned,
         f"{running or 'an unknown kernel'} runs, {seen.next_kernel or 'an unknown one'} boots next",
         f"the pinned {pinned}",
+        f"kernel {running} to {pinned}",
     )
 
 
@@ -91,7 +120,7 @@ def _nic(health: Mapping[str, Any]) -> Iterator[Want]:
             if reason["verdict"] == NEEDS_REBOOT:
                 # Whether it helps was decided there: one that did not help is a verdict of its own.
                 seen, lines = f"{where}: {reason['text']}", tuple(reason.get("evidence") or ())
-                yield Want(reason["code"], NIC, True, True, seen, "a NIC at full speed", lines)
+                yield Want(reason["code"], NIC, True, True, seen, "a NIC at full speed", reason["code"], lines)
 
 
 def _hotplug(hotplug: Mapping[str, Any]) -> Iterator[Want]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from . import policy, version
+from . import packages, policy, version
 from .family import DRIVER, FIRMWARE, KERNEL, MODULES, NVIDIA, Member, member
 from .look import OnDisk, Seen
 from .packages import Package
@@ -114,7 +114,7 @@ class Node:
     @property
     def installed(self) -> str | None:
         """The one version that all packages of the driver have."""
-        return next(iter(self.versions)) if len(self.versions) == 1 else None
+        return packages.installed_driver(self.seen.packages or ())
 
     @property
     def in_container(self) -> bool:

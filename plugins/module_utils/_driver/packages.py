@@ -8,7 +8,11 @@ B(Private) to the collection: it can change at any time.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from . import version
+from .family import DRIVER, member
 
 QUERY = ("dpkg-query", "-W", "-f", r"${db:Status-Abbrev}\t${Package}\t${Architecture}\t${Version}\n")
 AUTO = ("apt-mark", "showauto")
@@ -51,3 +55,12 @@ def parse(text: str) -> tuple[Package, ...]:
 def parse_names(text: str) -> frozenset[str]:
     """One name a line, as apt-mark lists them. C(x set on hold.) is a sentence and no name."""
     return frozenset(line.strip().partition(":")[0] for line in text.splitlines() if len(line.split()) == 1)
+
+
+def installed_driver(packages: Iterable[Package]) -> str | None:
+    """The one version that all packages of the driver have."""
+    drivers = (
+        package for package in packages if package.installed and (own := member(package.name)) and own.kind == DRIVER
+    )
+    versions = {version.driver(package.version) for package in drivers}
+    return versions.pop() if len(versions) == 1 else None

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ansible_collections.switchless.spark.plugins.module_utils._boot.look import PACKAGES
+from ansible_collections.switchless.spark.plugins.module_utils._driver.packages import QUERY
 from ansible_collections.switchless.spark.plugins.module_utils._node.runner import COMMAND_NOT_FOUND, Result
 
 OLD, NEW, BAD = "6.17.0-1014-nvidia", "6.17.0-1032-nvidia", "7.0.0-1019-nvidia"
 DRIVER, LATER_DRIVER = "580.173.02", "580.178.04"
+FAMILY = ("nvidia-driver-580-open", "nvidia-utils-580", "libnvidia-compute-580")
 BOOT_ID = "7d9f6b0e-2f0b-4f2c-9a2f-3a1a7f0f4b11"
 
 # What grub-mkconfig 2.12 writes on Ubuntu 24.04 for arm64, shortened where nothing is decided.
@@ -127,6 +129,7 @@ class Node:
     drivers: Mapping[str, str | None] = field(default_factory=lambda: {NEW: DRIVER, OLD: DRIVER, BAD: DRIVER})
     modinfo: bool = True
     packages: str | None = None
+    installed: str = DRIVER  # the version of the driver's packages
     container: str | None = None
     asked: list[list[str]] = field(default_factory=list)
 
@@ -166,6 +169,8 @@ class Node:
                 if version:
                     return Result(0, f"{version}\n")
                 return Result(1, "", "modinfo: ERROR: Module nvidia not found.\n")
+            case _ if tuple(argv) == QUERY:
+                return Result(0, "".join(f"ii \t{name}\tarm64\t{self.installed}-0ubuntu0.24.04.1\n" for name in FAMILY))
             case _ if tuple(argv) == PACKAGES:
                 if self.packages is None:
                     return Result(0, "".join(map(package, self.kernels)))

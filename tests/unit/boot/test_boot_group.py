@@ -157,10 +157,12 @@ class Node:
     serving: str = "vllm@rank1.service loaded active running vLLM\n"
     boots: list[str] = field(default_factory=lambda: ["boot-1", "boot-2"])
     kernel_after: str = "6.17.0-1032-nvidia"
+    drivers: tuple[str, str, str] = ("580.173.02", "580.173.02", "580.173.02")  # loaded, on disk, loaded afterwards
     functions_after: list[dict[str, Any]] = field(default_factory=lambda: FOUR)
     reboot: dict[str, Any] = field(default_factory=lambda: {"rebooted": True, "changed": True})
     fails: str = ""  # a word of the command that fails
     log: list[str] = field(default_factory=list)
+    pins: dict[str, Any] = field(default_factory=dict)
 
     @property
     def is_up_again(self) -> bool:
@@ -175,7 +177,11 @@ class Node:
             running = self.kernel_after if self.is_up_again else "6.17.0-1032-nvidia"
             reasons = [{"neutral": self.neutral, "text": "GRUB starts 7.0.0-1019-nvidia"}]
             boot = {"neutral": self.neutral, "reasons": reasons, "boot_id": self.boots[self.is_up_again]}
-            return {"boot": boot | {"running_kernel": running, "next_kernel": "6.17.0-1032-nvidia"}}
+            loaded, on_disk, after = self.drivers
+            boot |= {"running_kernel": running, "next_kernel": "6.17.0-1032-nvidia"}
+            boot |= {"driver_loaded": after if self.is_up_again else loaded, "driver_next": {"version": on_disk}}
+            self.pins = {key: text for key, text in module_args.items() if text is not None}
+            return {"boot": boot}
         if name == "reboot_memory":
             assert module_args["state"] == "remembered"
             previous = {"codes": ["hotplug"], "time": "2026-11-30T14:02:11Z"}
@@ -288,6 +294,13 @@ def test_force(rebooting: Any) -> None:
     assert rebooting(Node(neutral=False, already=True), force=True)["rebooted"]
 
 
+def test_pins_are_passed_on_and_the_new_driver_is_seen(rebooting: Any) -> None:
+    node = Node(drivers=("580.173.02", "580.178.04", "580.178.04"))
+    pins = {"pinned_driver": "580.178.04", "pinned_kernel": "6.17.0-1032-nvidia"}
+    assert rebooting(node, **pins)["rebooted"]
+    assert node.pins == pins
+
+
 def test_local_connection(rebooting: Any) -> None:
     assert "it is the controller" in rebooting(Node(), transport="local")["msg"]
 
@@ -306,6 +319,11 @@ def test_failed_host_is_refused_before_anything_is_looked_at(rebooting: Any) -> 
             Node(kernel_after="7.0.0-1019-nvidia"),
             "it runs 7.0.0-1019-nvidia, and the boot loader had said 6.17.0-1032-nvidia",
             id="another kernel",
+        ),
+        pytest.param(
+            Node(drivers=("580.173.02", "580.178.04", "580.173.02")),
+            "the NVIDIA driver 580.173.02 is loaded, and 580.178.04 was to be",
+            id="another driver",
         ),
         pytest.param(
             Node(reboot={"failed": True, "msg": "Timed out waiting for last boot time check (timeout=900)"}),

@@ -180,6 +180,30 @@ def test_verdict(ask: Any, node: Node, pinned: str | None, neutral: bool | None,
         assert bool(reason["remedy"]) or reason["neutral"] is not False
 
 
+@pytest.mark.parametrize(
+    ("node", "neutral", "codes"),
+    [
+        pytest.param(replace(SPARK, loaded=LATER_DRIVER), True, ["same_kernel", "to_pinned_driver"], id="on its way"),
+        pytest.param(replace(SPARK, loaded=None), True, ["same_kernel", "to_pinned_driver"], id="not loaded yet"),
+        pytest.param(SPARK, True, ["same_kernel"], id="it is loaded"),
+        pytest.param(
+            replace(SPARK, drivers={NEW: LATER_DRIVER}), False, ["driver_not_pinned"], id="another one is next"
+        ),
+        pytest.param(
+            replace(SPARK, loaded=LATER_DRIVER, drivers={NEW: LATER_DRIVER}),
+            False,
+            ["driver_not_pinned"],
+            id="another one is loaded and stays",
+        ),
+        pytest.param(replace(SPARK, drivers={}), False, ["driver_missing"], id="none is next"),
+    ],
+)
+def test_pinned_driver(ask: Any, node: Node, neutral: bool, codes: list[str]) -> None:
+    boot = ask(node, pinned_driver=DRIVER)
+    deciding = [reason["code"] for reason in boot["reasons"] if neutral or reason["neutral"] is not True]
+    assert (boot["neutral"], deciding) == (neutral, codes)
+
+
 def test_words_of_a_staged_kernel(ask: Any) -> None:
     (reason,) = ask(STAGED)["reasons"]
     assert reason["text"] == (
