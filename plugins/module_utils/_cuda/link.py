@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from .verdicts import CONFIG, OK, UNKNOWN, Reason
+from ansible_collections.switchless.spark.plugins.module_utils._driver.verdicts import CONFIG, OK, UNKNOWN, Reason
 
 LINK, NVCC = "/usr/local/cuda", "/usr/local/cuda/bin/nvcc"
 _HEAD = re.compile(r"\s*(?P<name>\S+) - (?P<mode>auto|manual) mode")
