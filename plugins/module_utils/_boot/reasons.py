@@ -134,7 +134,7 @@ def _hotplug(hotplug: Mapping[str, Any]) -> Iterator[Want]:
         HOTPLUG,
         True,
         True,
-        f"hot-plug is {state[enabled]} since the boot, and {hotplug.get('marker')} turns it {state[armed]}",
+        f"hot-plug is {state[enabled]} since the boot, and {hotplug.get('marker')} {'is' if armed else 'is not'} there",
         f"hot-plug {state[armed]}",
     )
 
