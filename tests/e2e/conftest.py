@@ -5,15 +5,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.cluster import CHECKOUT, Cluster
-
-PAIR = os.environ.get("E2E_PAIR", "e2epair")  # another name for a second run at the same time
+from tests.e2e.cluster import Cluster
 
 
 def _fresh(name: str, wiring: str, inventory: str) -> Iterator[Cluster]:
@@ -37,20 +34,6 @@ def ring() -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="session")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def pair() -> Iterator[Cluster]:
     """Two nodes with two cables, p0 to p0 and p1 to p1."""
-    lab = CHECKOUT / ".lab" / PAIR
-    inventory = tmp_path_factory.mktemp("pair") / "hosts.yml"
-    hosts = {
-        "hosts": {"spark1": {"ansible_host": "10.77.0.11"}, "spark2": {"ansible_host": "10.77.0.12"}},
-        "vars": {
-            "ansible_user": "spark",
-            "ansible_ssh_common_args": f"-F '{lab / 'ssh_config'}'",
-            "ansible_control_path_dir": str(lab / "cp"),
-            "cabling_settle_seconds": 0,
-            "fabric_head": "spark1",
-            "fabric_cables": [{"ends": [f"spark1:{cage}", f"spark2:{cage}"]} for cage in ("p0", "p1")],
-        },
-    }
-    inventory.write_text(json.dumps({"sparks": hosts}))
-    yield from _fresh(PAIR, "pair2", str(inventory))
+    yield from _fresh(os.environ.get("E2E_PAIR", "e2epair"), "pair2", "inventories/lab-pair")

@@ -29,8 +29,8 @@ NAMED = re.compile(r"(spark\d), cage (p\d), root ([AB]) \(([^)]*)\): (\w+)\. (.*
 
 
 def cx7(pair: Cluster, *words: str) -> Played:
-    """Run the phase alone."""
-    extra = ("-e", "cx7_reboot_timeout_seconds=120", "-e", "cx7_link_timeout_seconds=60")
+    """Run the phase alone, with its default wait: a NIC without a cable goes off the bus some seconds after boot."""
+    extra = ("-e", "cx7_settle_seconds=30", "-e", "cx7_reboot_timeout_seconds=120", "-e", "cx7_link_timeout_seconds=60")
     return pair.play(*extra, *words, playbook="playbooks/cx7.yml", timeout=HARD_SECONDS)
 
 
