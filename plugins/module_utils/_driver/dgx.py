@@ -15,6 +15,10 @@ from typing import Any
 from .verdicts import CONFIG, OK, UNKNOWN, Reason
 
 RELEASE = ("etc", "dgx-release")
+CHECK = ("opt", "nvidia", "spark-ota-check", "check_ota_status.py")  # older updates lack it
+SECONDS = 30
+TORN = ("timeout", "--kill-after=2", str(SECONDS), "python3", f"/{'/'.join(CHECK)}", "torn-score")
+"""Asks the NIC by mstflint, so it is not for every run: that crashed a kernel whose NIC had been hot-plugged."""
 _LINE = re.compile(r'(?P<key>DGX_\w+)="(?P<value>[^"]*)"')
 _SCORE = re.compile(r"(?:.*\btorn-score: *)?(?P<score>\d+)")
 
