@@ -107,7 +107,7 @@ KINDS = {
         ),
         Kind(
             "staged-kernel",
-            f"GRUB's default is {STAGED_KERNEL}, another kernel runs",
+            f"{STAGED_KERNEL} lies in /boot, and the next boot starts it unless GRUB_DEFAULT names another",
             NOTHING,
             cabled=False,
         ),
@@ -416,16 +416,21 @@ def save(site: Site, node: str, faults: Sequence[Fault]) -> None:
 # --- the staged kernel ---
 
 
-def staged_files(running: str) -> dict[str, str]:
-    """The files, below the node's root, of a newer kernel that GRUB would start."""
-    files: dict[str, str] = {}
-    entries = ""
-    for kernel in (STAGED_KERNEL, running):
-        files |= {f"boot/vmlinuz-{kernel}": "kernel\n", f"boot/initrd.img-{kernel}": "initrd\n"}
-        files[f"usr/lib/modules/{kernel}/modules.builtin"] = "\n"
-        entries += (
-            f"menuentry 'DGX OS GNU/Linux, with Linux {kernel}' $menuentry_id_option 'gnulinux-{kernel}' {{\n"
-            f"\tlinux\t/boot/vmlinuz-{kernel} root=/dev/nvme0n1p2 ro\n\tinitrd\t/boot/initrd.img-{kernel}\n}}\n"
-        )
-    files["boot/grub/grub.cfg"] = f'set default="0"\n{entries}'
-    return files
+STAGED_FOLDER = f"usr/lib/modules/{STAGED_KERNEL}"
+STAGED_MARK = "staged\n"  # tells its image from that of a package
+# In the node, after its files: the driver that runs, built for it too, and a place in GRUB's menu.
+STAGE = f"""\
+set -e
+for found in /usr/lib/modules/$(uname -r)/kernel/nvidia-*; do
+  [ ! -d "$found" ] || {{ mkdir -p /{STAGED_FOLDER}/kernel && cp -R "$found" /{STAGED_FOLDER}/kernel/; }}
+done
+depmod {STAGED_KERNEL}
+update-grub
+"""
+
+
+def staged_files() -> dict[str, str]:
+    """The files, below the node's root, of a newer kernel."""
+    files = {f"boot/vmlinuz-{STAGED_KERNEL}": STAGED_MARK, f"boot/initrd.img-{STAGED_KERNEL}": STAGED_MARK}
+    lists = ("modules.builtin", "modules.builtin.modinfo", "modules.order")
+    return files | dict.fromkeys((f"{STAGED_FOLDER}/{name}" for name in lists), "\n")

@@ -10,6 +10,7 @@ The faults of a node are kept beside its disk, where the node does not see them.
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -17,7 +18,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lab import cables, faults, machine, watch
-from lab.common import LabError, locked, run, wait_for, write_atomic
+from lab.common import LabError, locked, read_json, run, wait_for, write_atomic
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 SHOWN_WITHIN = 10.0  # seconds for a node to show what it was told
 KERNEL_LOG = ("/usr/bin/python3", "/usr/local/lib/spark-lab/kernel_log.py", "add")
 MARKER = "etc/nvidia/cx7-hotplug-enabled"
+GRUB_MENU = "boot/grub/grub.cfg"
 
 
 def _lock(site: Site) -> AbstractContextManager[None]:
@@ -205,34 +207,44 @@ def _arm(site: Site, node: str) -> None:
 
 
 def _staged(site: Site, node: str) -> Path:
+    """Keeps the menu of GRUB as it was before."""
     return site.node(node) / "staged.json"
 
 
 def _stage(site: Site, node: str) -> None:
-    """What an upgrade leaves that was never booted. Files that are there already are left."""
+    """What an upgrade leaves that was never booted. A kernel that is there already is left."""
     if (init := machine.leader(site, node)) is None:
-        raise LabError(f"{node} is off: staged-kernel needs to know which kernel it runs")
+        raise LabError(f"{node} is off: staged-kernel needs the driver and the GRUB of a node that runs")
     disk = machine.root(init)
-    running = run(machine.command(site, node, ["/usr/bin/uname", "-r"])).stdout.strip()
-    made = []
-    for name, text in faults.staged_files(running).items():
+    if any((disk / name).exists() for name in faults.staged_files()):
+        return
+    menu = disk / GRUB_MENU
+    write_atomic(_staged(site, node), json.dumps(menu.read_text() if menu.exists() else "") + "\n")
+    for name, text in faults.staged_files().items():
         path = disk / name
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-            made.append(name)
-    write_atomic(_staged(site, node), json.dumps(made) + "\n")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    run(machine.command(site, node, ["/bin/sh", "-c", faults.STAGE]))
 
 
 def _unstage(site: Site, node: str) -> None:
-    disk = _disk(site, node)
-    for name in json.loads(_staged(site, node).read_text()):
-        path = disk / name
-        path.unlink(missing_ok=True)
-        if path.parent.name not in ("boot", "modules"):
-            with suppress(OSError):
-                path.parent.rmdir()
-    _staged(site, node).unlink()
+    """Take it away again, unless a package has put its own in its place."""
+    disk, before = _disk(site, node), read_json(_staged(site, node))
+    _staged(site, node).unlink(missing_ok=True)
+    image, initrd, *_ = faults.staged_files()
+    try:
+        ours = (disk / image).read_text() == faults.STAGED_MARK
+    except OSError:
+        ours = False
+    if not ours:
+        return
+    for name in (image, initrd):
+        (disk / name).unlink(missing_ok=True)
+    shutil.rmtree(disk / faults.STAGED_FOLDER, ignore_errors=True)
+    if machine.leader(site, node) is not None:
+        run(machine.command(site, node, ["update-grub"]))
+    elif before:
+        (disk / GRUB_MENU).write_text(before)
 
 
 # --- what happens in life ---

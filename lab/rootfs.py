@@ -16,9 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab import mounts, nvidia_repo
+from lab import mounts
 from lab.aptsources import SUITE, Mirror, find_mirror, machine_options, node_sources, read_sources
 from lab.common import LabError, command_env, locked, run, say
+from lab.repos import catalogue
 from lab.site import CACHE, STORE
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ CUSTOMISE = (
     "useradd --create-home --uid 1000 --shell /bin/bash --groups sudo,adm spark",
     "cd /etc/systemd/system/timers.target.wants && rm -f apt-daily* e2scrub_all* fstrim* dpkg-db-backup* man-db*",
     "systemctl --quiet mask systemd-networkd-wait-online.service console-getty.service getty@tty1.service",
+    "systemctl --quiet disable unattended-upgrades.service",
     "mkdir -p /var/log/journal",
     "ln -sfn /run/systemd/resolve/stub-resolv.conf /etc/resolv.conf",
     "chmod 755 /",
@@ -111,7 +113,7 @@ def _quoted(text: str) -> str:
 
 
 def _factory(base: str) -> str:
-    sources = [*sorted((HERE / "spark").rglob("*")), *sorted((HERE / "nvidia").rglob("*")), HERE / "nvidia_repo.py"]
+    sources = [path for name in ("spark", "nvidia", "repos") for path in sorted((HERE / name).rglob("*"))]
     sources.append(Path(__file__))
     contents = [f"{path.relative_to(HERE)}\0{_content(path)}" for path in sources if "__pycache__" not in path.parts]
     name = f"factory-{_hash(base, *contents)}"
@@ -155,10 +157,12 @@ def _in_child(work: Path, base: str) -> None:
 def fill(root: Path) -> None:
     """Install the stand-in files and packages into a system."""
     copy_tree(HERE / "spark", root)
-    nvidia_repo.build(root / nvidia_repo.TARGET, root / nvidia_repo.KEYRING)
-    debs = [f"/{nvidia_repo.TARGET}/{name}" for name in nvidia_repo.preinstalled()]
-    run(["chroot", root, "env", f"PATH={command_env()['PATH']}", "dpkg", "--install", *debs])
-    run(["chroot", root, "/bin/systemctl", "--quiet", "enable", "spark-hardware", "spark-kernel-log", "spark-ports"])
+    catalogue.build(root)
+    chroot = ["chroot", str(root), "env", f"PATH={command_env()['PATH']}"]
+    run([*chroot, "dpkg", "--install", *(f"/{name}" for name in catalogue.files())])
+    run([*chroot, "apt-mark", "auto", *catalogue.automatic()])
+    run([*chroot, "apt-get", "--option=Dir::Etc::SourceList=/dev/null", "update"])  # the lists of these repositories
+    run([*chroot, "systemctl", "--quiet", "enable", "spark-hardware", "spark-kernel-log", "spark-ports"])
 
 
 def copy_tree(source: Path, target: Path) -> None:

@@ -25,7 +25,16 @@ from lab.hardware import FUNCTIONS, board
 from tests.unit.cx7.spark_tree import BOOT_ID, Script
 
 SPARK_LIB = Path(__file__).parents[3] / "lab" / "spark" / "usr" / "local" / "lib" / "spark-lab"
-NAMES = ("board", "kernel_log", "hardware", "ports")
+NAMES = (
+    "board",
+    "grub",
+    "kernel",
+    "mounting",
+    "sysctls",
+    "kernel_log",
+    "hardware",
+    "ports",
+)  # each after what it imports
 
 
 class Node:
@@ -38,7 +47,10 @@ class Node:
         monkeypatch.syspath_prepend(str(SPARK_LIB))
         for name in NAMES:
             monkeypatch.delitem(sys.modules, name, raising=False)
-        self.board, self.kernel_log, self.hardware, self.ports = (importlib.import_module(name) for name in NAMES)
+        found = {name: importlib.import_module(name) for name in NAMES}
+        self.board, self.grub, self.kernel, self.kernel_log, self.hardware, self.ports = (
+            found[name] for name in ("board", "grub", "kernel", "kernel_log", "hardware", "ports")
+        )
         for name in NAMES:
             monkeypatch.delitem(sys.modules, name)
         monkeypatch.setattr(self.board, "SYS", root / "sys")

@@ -330,19 +330,21 @@ def test_overrides_written_by_hand_are_left_alone(ring: site.Site) -> None:
     assert path.read_text() == "{}"
 
 
-def test_the_staged_kernel_is_no_neutral_reboot(tmp_path: Path) -> None:
+def test_the_staged_kernel_is_no_neutral_reboot(node: Node) -> None:
     from ansible_collections.switchless.spark.plugins.module_utils._boot import judge, look  # noqa: PLC0415
     from ansible_collections.switchless.spark.plugins.module_utils._cx7.sysfs import Tree  # noqa: PLC0415
     from ansible_collections.switchless.spark.plugins.module_utils._node.runner import Result  # noqa: PLC0415
     from tests.unit.cx7.spark_tree import Script  # noqa: PLC0415
 
     running = "6.17.0-1032-nvidia"
-    for name, text in faults.staged_files(running).items():
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    (tmp_path / "lib").symlink_to("usr/lib")
+    own = {f"boot/vmlinuz-{running}": "x", f"boot/initrd.img-{running}": "x", f"usr/lib/modules/{running}/x": "x"}
+    for name, text in (own | faults.staged_files()).items():
+        node.put(name, text)
+    (node.root / "lib").symlink_to("usr/lib")
+    (node.root / "etc/default").mkdir(parents=True)
+    node.grub.update(node.root)
     answers = {"uname": Result(0, running, ""), "systemd-detect-virt": Result(0, "systemd-nspawn", "")}
-    verdict = judge.judge(look.look(Tree(str(tmp_path)), Script(answers)))
+    verdict = judge.judge(look.look(Tree(str(node.root)), Script(answers)))
     assert (verdict.neutral, [reason.code for reason in verdict.reasons]) == (False, ["staged_kernel"])
     assert faults.STAGED_KERNEL in verdict.reasons[0].text
+    assert node.grub.start(node.root) == faults.STAGED_KERNEL

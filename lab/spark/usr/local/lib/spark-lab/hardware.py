@@ -8,17 +8,19 @@ Nothing of sysfs can be added to, so a tmpfs is laid over a folder and everythin
 
 from __future__ import annotations
 
-import ctypes
 import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import board
+import kernel
+import sysctls
+from mounting import MS_BIND, MS_REC, MS_REMOUNT, mount
 
-MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC = 1, 32, 0x1000, 0x4000
 SYS = board.SYS
 GID_TABLE = 16
+MODULES = ("ib_core", "ib_uverbs", "mlx5_core", "mlx5_ib", "r8127")
 REPLACED = ("pci", "pci_bus", "infiniband", "dmi", "hwmon", "bdi")
 COUNTERS = (
     "VL15_dropped", "excessive_buffer_overrun_errors", "link_downed", "link_error_recovery",
@@ -32,15 +34,6 @@ DMI = {
     "sys_vendor": "NVIDIA", "product_name": "NVIDIA_DGX_Spark", "product_family": "DGX Spark", "board_vendor": "NVIDIA",
     "board_name": "P4242", "bios_vendor": "NVIDIA", "bios_version": "5.36_0ACUM027", "chassis_vendor": "NVIDIA",
 }  # fmt: skip
-
-libc = ctypes.CDLL(None, use_errno=True)
-
-
-def mount(source: str, target: Path, kind: str = "", flags: int = 0, data: str = "") -> None:
-    kinds, options = kind.encode() or None, data.encode() or None
-    if libc.mount(source.encode(), os.fsencode(target), kinds, ctypes.c_ulong(flags), options) != 0:
-        error = ctypes.get_errno()
-        raise OSError(error, os.strerror(error), str(target))
 
 
 def writable_sys() -> None:
@@ -183,45 +176,19 @@ def rdma_device(info: dict[str, Any], spark: dict[str, Any], function: Path) -> 
     link(SYS / "class" / "infiniband" / info["rdma"], folder)
 
 
-def own_sysctls() -> None:
-    """Copies of the machine-wide sysctls: a write must neither fail here nor reach the machine under the lab."""
-    store = Path("/run/spark-lab/sysctl")
-    store.mkdir(parents=True)
-    mount("spark-lab", store, "tmpfs", data="mode=755,size=4m")
-    real = Path("/proc/sys")
-    for name in ("vm", "kernel", "fs"):
-        copy_sysctls(real / name, store / name)
-    for name in ("random", "hostname", "domainname", "osrelease", "version", "ostype"):
-        mount(str(real / "kernel" / name), store / "kernel" / name, flags=MS_BIND | MS_REC)
-    for name in ("vm", "kernel", "fs"):
-        mount(str(store / name), real / name, flags=MS_BIND | MS_REC)
-    for path in sorted([*(real / "net" / "core").iterdir(), *(real / "net" / "netfilter").rglob("*")]):
-        if path.is_file() and not path.stat().st_mode & 0o222:
-            copy = store / path.relative_to(real)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy_sysctl(path, copy)
-            mount(str(copy), path, flags=MS_BIND)
-
-
-def copy_sysctls(source: Path, target: Path) -> None:
-    for folder, _, names in os.walk(source):
-        new = target / Path(folder).relative_to(source)
-        new.mkdir(parents=True, exist_ok=True)
-        for name in names:
-            copy_sysctl(Path(folder) / name, new / name)
-
-
-def copy_sysctl(source: Path, target: Path) -> None:
-    try:
-        text = source.read_text(errors="replace")
-    except OSError:  # write-only ones, such as drop_caches on some kernels
-        text = ""
-    target.write_text(text)
-    target.chmod(0o644)
+def modules(booted: str) -> None:
+    """What the kernel loaded. systemd-nspawn shows nothing of the machine's own modules."""
+    put(SYS / "module", {f"{name}/initstate": "live" for name in MODULES})
+    driver = kernel.driver(booted)
+    if driver is not None:
+        put(SYS / "module", driver.sys_files)
+        mount("spark-lab", Path("/proc/driver"), "tmpfs", data="mode=755,size=64k")
+        put(Path("/proc/driver"), driver.proc_files)
 
 
 def main() -> None:
     spark = board.read()
+    booted = kernel.boot()
     writable_sys()
     lab = Path("/run/spark-lab")
     lab.mkdir(exist_ok=True)
@@ -237,7 +204,8 @@ def main() -> None:
         cx7_function(info, spark)
     gpu = {"current_link_speed": "2.5 GT/s PCIe", "current_link_width": "0"}
     pci_function("000f:01:00.0", 0x10DE, 0x2E12, 0x030200, "nvidia", gpu)
-    own_sysctls()
+    modules(booted)
+    sysctls.own(booted)
 
 
 if __name__ == "__main__":

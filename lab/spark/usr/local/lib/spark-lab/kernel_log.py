@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import board
+import kernel
 
 RING = Path("/run/spark-lab/kmsg")
 REMOTE = "/usr/lib/systemd/systemd-journal-remote"
@@ -125,13 +126,16 @@ def boot_lines(spark: dict[str, Any]) -> list[Line]:
     """In order of time, as at a cold boot with the cables in."""
     gpu = "limited by Unknown x0 link at 000f:00:00.0 (capable of 32.000 Gb/s with 2.5 GT/s PCIe x16 link)"
     lines = [
-        Line(0.0, NOTICE, f"Linux version {os.uname().release}"),
+        Line(0.0, NOTICE, f"Linux version {kernel.booted()}"),
         Line(0.000001, INFO, "DMI: NVIDIA NVIDIA_DGX_Spark/P4242, BIOS 5.36_0ACUM027"),
         Line(0.103426, INFO, f"pci 000f:01:00.0: 0.000 Gb/s available PCIe bandwidth, {gpu}"),
         Line(5.309621, INFO, f"{HOTPLUG} PCIe hotplug driver initialized successfully"),
     ]
     if board.MARKER.exists():
         lines.append(Line(5.406738, INFO, f"{HOTPLUG} Hotplug enabled"))
+    if (driver := kernel.loaded()) is not None:
+        lines.append(Line(6.812044, WARNING, "nvidia: loading out-of-tree module taints kernel."))
+        lines.append(Line(7.104933, INFO, f"NVRM: loading {driver.text}"))
     for index, info in enumerate(sorted(spark["functions"], key=lambda info: str(info["pci"]))):
         if info["pci"] not in board.absent(spark):
             lines += probe(info, index, board.lane(spark, info["pci"]))
