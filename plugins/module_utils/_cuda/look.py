@@ -132,13 +132,13 @@ def _smi(root: Tree, runner: Runner) -> said.Smi | None:
 def look(root: Tree, runner: Runner) -> Seen:
     """Toolkits, the link, alternatives, packages, the driver's ceiling and what the role remembers."""
     shown, listing = runner.run(DISPLAY), runner.run(packages.QUERY)
-    listed = packages.parse(listing.stdout) if listing.rc == 0 and listing.stdout else None
+    listed = packages.parse(listing.stdout) if listing.rc == 0 else ()
     return Seen(
         toolkits=_toolkits(root, runner),
         link=_link(root),
         alternatives=link.parse(shown.stdout) if shown.rc == 0 else None,
         no_alternatives=shown.rc != 0 and "no alternatives for cuda" in shown.stderr,
-        packages={one.name: one.version for one in listed if one.installed} if listed is not None else None,
+        packages={one.name: one.version for one in listed if one.installed} or None,  # no node has none
         smi=_smi(root, runner),
         memory=_memory(root),
     )
