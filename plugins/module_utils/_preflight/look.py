@@ -108,8 +108,9 @@ def memories(tree: Tree) -> dict[str, Any]:
     sizes = memory.meminfo(tree.read("proc", "meminfo"))
     names = ("MemTotal", "MemAvailable", "SwapTotal", "SwapFree", "CmaTotal", "CmaFree")
     keys = ("total_kb", "available_kb", "swap_total_kb", "swap_free_kb", "cma_total_kb", "cma_free_kb")
+    options = tree.read("proc", "cmdline")
     return dict(zip(keys, map(sizes.get, names), strict=True)) | {
-        "kho_off": "kho=off" in (tree.read("proc", "cmdline") or "").split()
+        "kho_off": None if options is None else "kho=off" in options.split()
     }
 
 
