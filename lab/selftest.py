@@ -29,6 +29,8 @@ OTHER = Site("selftest2")
 WIRING = Path(__file__).parent / "wiring"
 ONE, TWO = "spark1", "spark2"
 P0, P1 = "enp1s0f0np0", "enp1s0f1np1"
+KERNEL, LATER_KERNEL = "6.17.0-1032-nvidia", "7.0.0-1019-nvidia"
+DRIVER, LATER_DRIVER = "580.173.02", "580.178.04"
 RDMA = "/sys/class/infiniband/rocep1s0f0/ports/1"
 LISTEN = """
 import socket, sys
@@ -209,11 +211,52 @@ def test_kernel_message() -> None:
 def test_apt() -> None:
     sh(ONE, "apt-get -qq update && apt-get -qq install -y lldpd </dev/null")
     want(sh(ONE, "systemctl is-active lldpd") == "active", "lldpd does not run")
-    want("580.173.02" in sh(ONE, "apt-cache policy nvidia-driver-580-open"), "no NVIDIA repository")
-    want("NVIDIA GB10" in sh(ONE, "nvidia-smi -L"), "nvidia-smi")
+    known = sh(ONE, "apt-cache policy")
+    for origin in ("o=Ubuntu,a=noble-updates", "l=NVIDIA Spark", "l=NVIDIA CUDA"):
+        want(origin in known, f"no repository {origin}:\n{known}")
+    moved = sh(ONE, "apt-get -s dist-upgrade")
+    for line in (
+        f"Inst nvidia-driver-580-open [{DRIVER}-0ubuntu0.24.04.1] ({LATER_DRIVER}-0ubuntu0.24.04.1 Ubuntu:24.04",
+        "Inst nvidia-modprobe [580.95.05-1] (610.43.02-1ubuntu1 NVIDIA CUDA",
+        f"Inst linux-image-{LATER_KERNEL} (7.0.0-1019.19~24.04.2 Ubuntu:24.04",
+    ):
+        want(line in moved, f"an upgrade would not {line}:\n{moved}")
     code = sh(ONE, "curl -s -o /dev/null -w '%{http_code}' -x http://10.77.0.1:3142 http://example.org/", check=False)
     want(code == "403", f"the proxy answers {code} for a foreign host")
     want(not pings("192.0.2.1"), "a packet went somewhere")
+
+
+def started(kernel: str, driver: str) -> None:
+    """What a node says of the kernel and the driver that it booted."""
+    want(sh(ONE, "uname -r") == kernel, f"uname: {sh(ONE, 'uname -r')}")
+    read = f"cat /sys/module/nvidia/version; modinfo -F version -k {kernel} nvidia"
+    want(sh(ONE, read).split() == [driver, driver], f"loaded, on the disk: {sh(ONE, read)}")
+    want(f"Open Kernel Module for aarch64  {driver}  " in sh(ONE, "cat /proc/driver/nvidia/version"), "/proc")
+    want(f"Driver Version: {driver} " in sh(ONE, "nvidia-smi"), "nvidia-smi")
+
+
+def test_driver_is_the_factorys() -> None:
+    started(KERNEL, DRIVER)
+    want("NVIDIA GB10" in sh(ONE, "nvidia-smi -L"), "nvidia-smi")
+    sh(ONE, "nvidia-ctk cdi generate --output=/root/cdi.yaml")
+    want(f"libcuda.so.{DRIVER}" in sh(ONE, "cat /root/cdi.yaml"), "the CDI spec names another driver")
+
+
+def test_staged_kernel_comes_and_goes() -> None:
+    boot = "ls /boot /lib/modules; cat /boot/grub/grub.cfg"
+    before = sh(ONE, boot)
+    lab("fault", ONE, "staged-kernel")
+    want(f"vmlinuz-{LATER_KERNEL}" in sh(ONE, boot), "no second kernel")
+    lab("fault", ONE, "clear")
+    want(sh(ONE, boot) == before, "the fault left something behind")
+
+
+def test_installed_is_not_loaded() -> None:
+    names = ("nvidia-driver-580-open", "linux-nvidia-hwe-24.04", "linux-modules-nvidia-580-open-nvidia-hwe-24.04")
+    sh(ONE, f"DEBIAN_FRONTEND=noninteractive apt-get -qq install -y {' '.join(names)} </dev/null")
+    said = sh(ONE, "nvidia-smi && echo fine", check=False)
+    want("version mismatch\nNVML library version: 580.178" in said and "fine" not in said, f"nvidia-smi: {said}")
+    want(sh(ONE, "uname -r") == KERNEL, "the kernel changed without a boot")
 
 
 def test_reboot() -> None:
@@ -225,6 +268,7 @@ def test_reboot() -> None:
     )
     lab("poweron", ONE)
     want(sh(ONE, script) != before, "the boot id is the same")
+    started(LATER_KERNEL, LATER_DRIVER)
     want("192.168.50.1" not in sh(ONE, f"ip address show {P0}"), "a run-time address survived")
     want(sh(ONE, f"cat /sys/class/net/{P0}/mtu") == "1500", "the MTU survived")
     want(float(sh(ONE, "cut -d' ' -f1 /proc/uptime")) < 120, "uptime goes on")
