@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from . import packages, policy, version
-from .family import DRIVER, FIRMWARE, KERNEL, MODULES, NVIDIA, Member, member
+from .family import DRIVER, FIRMWARE, KERNEL, MODULES, TOOL, Member, member
 from .look import OnDisk, Seen
 from .packages import Package
 from .verdicts import Pin, flavour
@@ -93,14 +93,12 @@ class Node:
 
     @cached_property
     def guarded(self) -> tuple[Row, ...]:
-        """Those that must not move: the driver's, metapackages of kernels, and what the wanted kernel boots with."""
-        bootable = {f"linux-{part}-{self.kernel}" for part in ("image", "image-unsigned", "modules", "modules-extra")}
+        """Those that must not move: the driver's, metapackages of kernels, and all of the wanted kernel."""
         return tuple(
             row
             for row in self.rows
-            if (row.member.kind == KERNEL and (row.member.is_meta or row.name in bootable))
-            or (row.member.kind == MODULES and row.member.kernel in (None, self.kernel))
-            or (row.member.kind in NVIDIA and row.member.kind not in (MODULES, FIRMWARE))
+            if (row.member.kind in (KERNEL, MODULES) and row.member.kernel in (None, self.kernel))
+            or row.member.kind in (DRIVER, TOOL)
         )
 
     @cached_property
@@ -119,6 +117,18 @@ class Node:
     @property
     def in_container(self) -> bool:
         return self.seen.boot.container is not None and not any(kernel.image for kernel in self.seen.boot.kernels)
+
+    @property
+    def comes_as_pinned(self) -> bool:
+        """Whether the next boot loads the pinned driver in its flavour, with its libraries beside it."""
+        boot, coming = self.seen.boot, self.seen.boot.driver_next
+        return (
+            self.installed == self.pin.version
+            and coming is not None
+            and coming.version == self.pin.version
+            and self.disk(boot.next_kernel).open == self.pin.open
+            and all(row.member.open in (None, self.pin.open) for row in self.of(DRIVER))
+        )
 
     def disk(self, kernel: str | None) -> OnDisk:
         return self.seen.on_disk.get(kernel or "", OnDisk())

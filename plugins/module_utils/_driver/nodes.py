@@ -59,8 +59,9 @@ def _packages(nodes: Mapping[str, Driver]) -> Iterator[Reason]:
 
 
 def _phases(nodes: Mapping[str, Driver]) -> Iterator[Reason]:
+    held = {host: {row["name"] for row in node["packages"] if row["held"]} for host, node in nodes.items()}
     waiting = {
-        host: {name for name in (node["upgrade"] or {}).get("deferred", ()) if member(name) is not None}
+        host: {name for name in (node["upgrade"] or {}).get("deferred", ()) if member(name) and name not in held[host]}
         for host, node in nodes.items()
     }
     uneven = {

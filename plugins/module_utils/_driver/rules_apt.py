@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import policy, unattended, version
-from .family import DRIVER, KERNEL, MODULES, TOOL
+from .family import DRIVER, KERNEL, MODULES, TOOL, of_branch
 from .look import BUILT
 from .node import Node
 from .simulate import INSTALL, REMOVE, Move, Plan
@@ -54,8 +54,9 @@ def _repository(node: Node) -> Iterator[Reason]:
     if node.seen.policies is None or node.seen.repositories is None:
         yield Reason("policy_unknown", UNKNOWN, "apt-cache does not say what it would choose", "its policy")
         return
-    reachable = [row for row in node.of(DRIVER) if row.policy is not None and any(map(_from_afar, row.policy.offers))]
-    if not reachable:
+    names = {name for row in node.of(DRIVER) for name in (row.name, of_branch(row.name, node.pin.branch))}
+    policies = [known for name, known in node.seen.policies.items() if name in names]
+    if not any(_from_afar(offer) for known in policies for offer in known.offers):
         yield Reason(
             "no_repository",
             UNKNOWN,

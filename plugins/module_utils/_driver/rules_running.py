@@ -112,12 +112,15 @@ def _loaded(node: Node) -> Iterator[Reason]:
             node.pin.flavour,
         )
     elif seen.loaded_open != node.pin.open:
+        waits = node.comes_as_pinned
         yield Reason(
             "wrong_flavour_loaded",
-            CONFIG,
+            PENDING_REBOOT if waits else CONFIG,
             f"the {flavour(seen.loaded_open)} module {seen.loaded} is loaded",
             f"the {node.pin.flavour} one",
-            "install linux-modules-nvidia-*-open of the same version and reboot the group",
+            "reboot the group"
+            if waits
+            else "install linux-modules-nvidia-*-open of the same version and reboot the group",
         )
     if seen.loaded != wanted:
         yield Reason(

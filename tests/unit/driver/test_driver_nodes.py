@@ -44,15 +44,20 @@ def test_one_build_of_the_modules_more(tmp_path: Path) -> None:
 
 def test_a_phase_on_one_node_only(tmp_path: Path) -> None:
     """P16 and P28: here the modules wait, there they come."""
-    waits = spark(plan=moves(deferred=f"dnsmasq-base {MODULES_META}"))
+    waits = spark(plan=moves(deferred=f"dnsmasq-base {MODULES_META}"), status={MODULES_META: "ii"})
     (reason,) = differences(shown(tmp_path, spark1=spark(), spark2=waits))
     assert (reason.code, reason.verdict) == ("phase_differs", "blocked")
     assert reason.evidence == (f"{MODULES_META} waits on spark2",)
 
 
+def test_what_is_held_waits_for_no_phase(tmp_path: Path) -> None:
+    waits = spark(plan=moves(deferred=MODULES_META))
+    assert found(tmp_path, spark1=spark(), spark2=waits) == []
+
+
 def test_a_phase_everywhere_or_of_no_matter(tmp_path: Path) -> None:
-    waits = moves(deferred=MODULES_META)
-    assert found(tmp_path / "1", spark1=spark(plan=waits), spark2=spark(plan=waits)) == []
+    waits = spark(plan=moves(deferred=MODULES_META), status={MODULES_META: "ii"})
+    assert found(tmp_path / "1", spark1=waits, spark2=waits) == []
     assert found(tmp_path / "2", spark1=spark(), spark2=spark(plan=moves(deferred="dnsmasq-base"))) == []
 
 
