@@ -42,10 +42,8 @@ def _gb10(at: tuple[str, ...], seen: Seen, wanted: Wanted) -> Iterator[Finding]:
     if not isinstance(found, list):
         yield Finding("gb10", "gb10_unknown", verdict, at, "no PCI bus can be read", "a GB10 (PCI 10de:2e12)", remedy)
     elif not found:
-        instead = f", but {', '.join(map(str, others))}" if others else ""
-        yield Finding(
-            "gb10", "gb10_missing", verdict, at, f"no GB10 among the PCI devices{instead}", "PCI 10de:2e12", remedy
-        )
+        words = f"no GB10 among the PCI devices{f', but {", ".join(map(str, others))}' if others else ''}"
+        yield Finding("gb10", "gb10_missing", verdict, at, words, "PCI 10de:2e12", remedy)
 
 
 def _identity(at: tuple[str, ...], seen: Seen) -> Iterator[Finding]:
@@ -248,5 +246,4 @@ def _clock(at: tuple[str, ...], seen: Seen) -> Iterator[Finding]:
     if synchronized is None:
         yield Finding("ntp", "ntp_unknown", NOTE, at, "nobody says whether the clock is synchronised")
     elif not synchronized:
-        remedy = "timedatectl set-ntp true"
-        yield Finding("ntp", "ntp_off", NOTE, at, "the clock is not synchronised", "NTP", remedy)
+        yield Finding("ntp", "ntp_off", NOTE, at, "the clock is not synchronised", "NTP", "timedatectl set-ntp true")
