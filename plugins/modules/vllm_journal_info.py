@@ -11,9 +11,10 @@ module: vllm_journal_info
 short_description: Reads one start of a unit from the journal
 version_added: 0.1.0
 description:
-  - Returns the lines that a unit wrote in one of its starts, what systemd and the kernel said meanwhile, what systemd says
-    of the unit now, and the facts of the node that decide between causes. Changes nothing.
-  - The filters P(switchless.spark.vllm_phases#filter) and P(switchless.spark.vllm_diagnosis#filter) read what it returns.
+  - Returns the lines that a unit wrote in one of its starts, what systemd and the kernel said meanwhile, what
+    systemd says of the unit now, and the facts of the node that decide between causes. Changes nothing.
+  - The filters P(switchless.spark.vllm_phases#filter) and P(switchless.spark.vllm_diagnosis#filter) read what it
+    returns.
   - Of a long journal it keeps the lines that matter to them, the end and the beginning. A unit or a start that is not
     there gives no lines, and is never an error.
 author:

@@ -11,12 +11,11 @@ causes. The answer is certain only when every rank's journal is there from its b
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ansible_collections.switchless.spark.plugins.module_utils._fabric.plain import as_list, plain
+from ansible_collections.switchless.spark.plugins.module_utils._fabric.plain import plain
 from ansible_collections.switchless.spark.plugins.module_utils._nccl.diagnose import DEFAULT_PREFIX
 from ansible_collections.switchless.spark.plugins.module_utils._nccl.places import Places
 
@@ -27,16 +26,15 @@ from .ends import interfaces, standing, suspects, vanished
 from .events import RUN, Event, events, waits
 from .journal import Journal, journal
 from .never import never
+from .present import doubts_of, missing_of, order, rank_of
 from .runs import Rank, Run, aligned, runs
 
 TOLERANCE = 2.0
 """Seconds within which two nodes' times do not say what was first."""
 NEAR = 120.0
 """An error that nobody knows counts when things fell apart within so many seconds after it."""
-LATE_START = 10.0
 MANY = 8
 
-_JOINED = re.compile(r"(?P<joined>\d+)/(?P<wanted>\d+) clients joined")
 _REAL = (PRIMARY, UNKNOWN, SILENT)
 
 
@@ -47,31 +45,23 @@ def diagnose(journals: object, plan: object = None, expected: object = None) -> 
     gives, or nothing; ``expected`` are the ranks that the group has, or how many.
     """
     given = plain(journals)
-    by_rank = {_rank(key): journal(value) for key, value in given.items()} if isinstance(given, Mapping) else {}
+    by_rank = {rank_of(key): journal(value) for key, value in given.items()} if isinstance(given, Mapping) else {}
     known = plain(plan)
     fabric = known if isinstance(known, Mapping) and known.get("cables") else None
     prefix = int(fabric.get("prefix_length", DEFAULT_PREFIX)) if fabric else DEFAULT_PREFIX
     return _diagnose(by_rank, Places(fabric), prefix, plain(expected)).as_dict()
 
 
-def _rank(key: object) -> Rank:
-    return int(str(key)) if str(key).isdecimal() else str(key)
-
-
-def _order(rank: Rank) -> tuple[bool, int, str]:
-    return isinstance(rank, str), rank if isinstance(rank, int) else 0, str(rank)
-
-
 def _diagnose(by_rank: dict[Rank, Journal], places: Places, prefix: int, expected: object) -> Answer:
-    ranks = sorted(by_rank, key=_order)
+    ranks = sorted(by_rank, key=order)
     all_runs, clocks = aligned([run for rank in ranks for run in runs(rank, by_rank[rank])], TOLERANCE)
     found = [event for run in all_runs for event in events(run, by_rank[run.rank].host, places, prefix)]
     found += [event for run in all_runs for event in vanished(run, by_rank[run.rank])]
-    missing = _missing(by_rank, all_runs, expected)
+    missing = missing_of(by_rank, all_runs, expected)
     base = Answer(
         said.NOTHING,
         missing=missing,
-        doubts=tuple(_doubts(by_rank, all_runs)),
+        doubts=tuple(doubts_of(by_rank, all_runs)),
         clocks=clocks,
         secondary=tuple(_quote(event) for event in _sorted(found) if event.weight == SYMPTOM)[:MANY],
         last=tuple(quote for run in all_runs if (quote := _last(run)) is not None),
@@ -85,7 +75,7 @@ def _diagnose(by_rank: dict[Rank, Journal], places: Places, prefix: int, expecte
 def _sorted(found: list[Event]) -> list[Event]:
     """By time; those without one behind, by rank and place."""
     return sorted(
-        found, key=lambda one: (one.at is None, one.at or 0.0, _order(one.run.rank), one.run.invocation, one.number)
+        found, key=lambda one: (one.at is None, one.at or 0.0, order(one.run.rank), one.run.invocation, one.number)
     )
 
 
@@ -119,9 +109,9 @@ def _of(reals: list[Event], base: Answer, all_runs: list[Run]) -> Answer:
         for one in reals
         if not timed or (one.at is not None and first.at is not None and one.at - first.at <= TOLERANCE)
     ]
-    first = min(together, key=lambda one: (_weight(one), one.at or 0.0, _order(one.run.rank)))
+    first = min(together, key=lambda one: (_weight(one), one.at or 0.0, order(one.run.rank)))
     same = [one for one in together if one.code == first.code and one.code != UNKNOWN]
-    ranks = tuple(sorted({one.run.rank for one in same} | {first.run.rank}, key=_order))
+    ranks = tuple(sorted({one.run.rank for one in same} | {first.run.rank}, key=order))
     rivals = [one for one in together if one.code != first.code and one.weight == first.weight]
     verdict = {UNKNOWN: said.UNKNOWN, SILENT: said.DIED}.get(first.weight, said.FOUND)
     if first.choices:
@@ -226,30 +216,3 @@ def _quote(event: Event) -> Quote:
 def _last(run: Run) -> Quote | None:
     line = next((line for line in reversed(run.lines) if not never(line.text)), None)
     return None if line is None else Quote(run.rank, line)
-
-
-def _missing(by_rank: dict[Rank, Journal], all_runs: list[Run], expected: object) -> tuple[Rank, ...]:
-    """Ranks that have to be there and gave nothing."""
-    wanted: set[Rank] = set(by_rank)
-    listed = as_list(expected)
-    if listed is not None:
-        wanted |= {_rank(item) for item in listed}
-    elif expected not in (None, ""):
-        wanted |= set(range(int(str(expected))))
-    elif by_rank and all(isinstance(rank, int) for rank in by_rank):
-        joined = (match for run in all_runs for line in run.lines if (match := _JOINED.search(line.text)))
-        most = max((int(match["wanted"]) for match in joined), default=0)
-        wanted |= set(range(max(most, *(rank + 1 for rank in by_rank if isinstance(rank, int)))))
-    return tuple(sorted((rank for rank in wanted if not by_rank.get(rank, Journal()).present), key=_order))
-
-
-def _doubts(by_rank: dict[Rank, Journal], all_runs: list[Run]) -> list[str]:
-    """Journals that do not reach back to the start of their unit."""
-    late = []
-    for run in all_runs:
-        unit = by_rank[run.rank].unit
-        started = unit.get("started")
-        same = unit.get("invocation") in ("", None, run.invocation)
-        if isinstance(started, (int, float)) and same and run.first is not None and run.first > started + LATE_START:
-            late.append(f"the journal of rank {run.rank} begins {run.first - started:.0f} s after its start")
-    return late

@@ -85,7 +85,8 @@ MODEL: tuple[Cause, ...] = (
     ),
     cause(
         "host_out_of_memory",
-        r"Out of memory: Killed process \d+ \((?P<name>(?:VLLM|vllm|python|ray|pt_main|sglang)[^)]*)\)|A process of this unit has been killed by the OOM"
+        r"Out of memory: Killed process \d+ \((?P<name>(?:VLLM|vllm|python|ray|pt_main|sglang)[^)]*)\)"
+        r"|A process of this unit has been killed by the OOM"
         r"|Failed with result 'oom-kill'",
         "the kernel ended a process of the server ({name}) because the node had no memory",
         "Fewer loader threads, less gpu-memory-utilization, no other programs on the node; swap only helps the loading",

@@ -45,10 +45,10 @@ PROPERTIES = (
     "LimitMEMLOCK",
 )
 GREP = (
-    r"ERROR|CRITICAL|WARN|Warning|Error|Exception|Traceback|[Ff]atal|[Ff]ailed|died|[Kk]illed|exited|timed out|Timed out|took "
-    r"|finished in|snapshot:|in world size|world_size=|Starting |Capturing|Warming up|startup complete|Stopping|NCCL INFO NCCL_"
-    r"|NCCL version|Connected all rings|NET/|No available shared memory|not found|[Cc]annot|assert|nvcc|Driver"
-    r"|ibv_|Watchdog|neither|in use|unrecognized|Process |[Mm]ismatch|missing ranks|launched up to"
+    r"ERROR|CRITICAL|WARN|Warning|Error|Exception|Traceback|[Ff]atal|[Ff]ailed|died|[Kk]illed|exited|[Tt]imed out"
+    r"|took |finished in|snapshot:|in world size|world_size=|Starting |Capturing|Warming up|startup complete|Stopping"
+    r"|NCCL INFO NCCL_|NCCL version|Connected all rings|NET/|No available shared memory|not found|[Cc]annot|assert"
+    r"|nvcc|Driver|ibv_|Watchdog|neither|in use|unrecognized|Process |[Mm]ismatch|missing ranks|launched up to"
 )
 KERNEL_GREP = r"NVRM|[Oo]ut of memory|oom-kill|Xid|segfault|blocked for more than|general protection"
 
@@ -162,7 +162,7 @@ class Reader:
         return properties(self._runner.run(argv).stdout)
 
     def invocations(self, current: str) -> list[str]:
-        """Identifiers of the unit's starts, the newest first. systemd forgets a unit that is down; the journal does not."""
+        """Identifiers of the unit's starts, the newest first. systemd forgets a unit that is down, the journal not."""
         said = self._ask(["-n", "400", f"UNIT={self._name}", "_PID=1"]).stdout
         found = [line.invocation for line in records(said) if line.source == SYSTEMD and line.invocation]
         newest = list(dict.fromkeys(reversed(found)))

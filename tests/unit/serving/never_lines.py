@@ -8,11 +8,13 @@ from __future__ import annotations
 NEVER = (
     (
         "(EngineCore_DP0 pid=1088) WARNING 12-17 23:27:50 [ray_utils.py:207] tensor_parallel_size=2 is bigger than a "
-        "reserved number of GPUs (1 GPUs) in a node 9b520231…. Tensor parallel workers can be spread out to 2+ nodes which "
+        "reserved number of GPUs (1 GPUs) in a node 9b520231…. Tensor parallel workers can be spread "
+        "out to 2+ nodes which "
         "can degrade the performance unless you have fast interconnect across nodes, like Infiniband."
     ),
     (
-        "(EngineCore_DP0 pid=1088) (RayWorkerWrapper pid=1171) WARNING 12-17 23:27:54 [symm_mem.py:67] SymmMemCommunicator: "
+        "(EngineCore_DP0 pid=1088) (RayWorkerWrapper pid=1171) WARNING 12-17 23:27:54 [symm_mem.py:67] "
+        "SymmMemCommunicator: "
         "Device capability 12.1 not supported, communicator is not available."
     ),
     (
@@ -24,7 +26,8 @@ NEVER = (
         "device:<nic:cluster>, skipping .. [repeated 3x across cluster]"
     ),
     (
-        "  Found GPU0 NVIDIA GB10 which is of cuda capability 12.1. Minimum and Maximum cuda capability supported by this "
+        "  Found GPU0 NVIDIA GB10 which is of cuda capability 12.1. Minimum and Maximum cuda capability "
+        "supported by this "
         "version of PyTorch is (8.0) - (12.0)"
     ),
     (

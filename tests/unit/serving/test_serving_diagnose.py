@@ -238,6 +238,16 @@ def test_settings_that_cannot_be_right_when_no_line_is_an_error() -> None:
     assert verdict({0: said(leftovers)})[:3] == ("found", 0, "leftovers")
 
 
+def test_a_real_server_that_is_well() -> None:
+    """Both ranks up to the first token: not one of the warnings of a healthy boot is taken for an error."""
+    journals = {rank: recorded(f"worker_killed.rank{rank}.tsv") for rank in (0, 1)}
+    for one in journals.values():
+        one["lines"] = [each for each in one["lines"] if each["time"] < T0 + 220.0]
+    answer = diagnose(journals)
+    assert (answer["verdict"], answer["secondary"], answer["missing"]) == ("nothing", [], [])
+    assert answer["clocks"] == {}
+
+
 @pytest.mark.parametrize(
     ("name", "expected", "quote"),
     [
