@@ -19,7 +19,7 @@ from ansible_collections.switchless.spark.plugins.module_utils._fabric.plan impo
 def checkpoint_situation(nodes: object, plan: object, source: str = "", reserve_gb: float = 0) -> dict[str, object]:
     """See checkpoint_situation.yml."""
     try:
-        known = cast("dict[str, Any]", plain(nodes))
+        known = cast(dict[str, Any], plain(nodes))
         reserve = int(float(reserve_gb) * 1e9)  # -e gives text
         return situation(known, plan_from_dict(plan).order, source=str(source or ""), reserve=reserve)
     except (FabricError, ValueError, KeyError, TypeError) as error:

@@ -77,7 +77,7 @@ def hops(plan: Plan, manifest: Manifest, source: str) -> list[Hop]:
 
 def deal(files: Sequence[Entry], lanes: int) -> list[tuple[Entry, ...]]:
     """The files in as many parts of about equal size, each in the order of names."""
-    parts: list[list[Entry]] = [[] for _ in range(lanes)]
+    parts: list[list[Entry]] = [[] for _lane in range(lanes)]
     for entry in sorted(files, key=lambda entry: (-entry.size, entry.name)):
         min(parts, key=lambda part: (sum(item.size for item in part), len(part))).append(entry)
     return [tuple(sorted(part, key=lambda entry: entry.name)) for part in parts]

@@ -48,7 +48,7 @@ def framed(header: object, data: bytes) -> bytes:
     return len(raw).to_bytes(8, "little") + raw + data
 
 
-def index(tensors: Mapping[str, Mapping[str, Any]] = TENSORS) -> str:
+def index(tensors: Mapping[str, Mapping[str, Any]]) -> str:
     places = {tensor: name for name, found in tensors.items() for tensor in found}
     total = sum(WIDTH[dtype] * math.prod(shape) for found in tensors.values() for dtype, shape in found.values())
     return json.dumps({"metadata": {"total_size": total}, "weight_map": places})
@@ -59,7 +59,7 @@ def build(folder: Path, *, seed: int = 0) -> Path:
     folder.mkdir(parents=True)
     for name, tensors in TENSORS.items():
         (folder / name).write_bytes(safetensors(tensors, seed))
-    (folder / INDEX).write_text(index())
+    (folder / INDEX).write_text(index(TENSORS))
     (folder / "config.json").write_text('{"model_type": "deepseek_v4"}')
     (folder / "README.md").write_text("# DeepSeek-V4-Flash-0731\n")
     (folder / "encoding").mkdir()

@@ -33,7 +33,7 @@ from ansible_collections.switchless.spark.plugins.module_utils._checkpoint.safet
     header_bytes,
     parse_header,
 )
-from tests.unit.checkpoint.checkpoint_world import COMMIT, framed, index, safetensors
+from tests.unit.checkpoint.checkpoint_world import COMMIT, TENSORS, framed, index, safetensors
 
 SHA = "ab" * 32
 
@@ -98,7 +98,7 @@ def test_any_bytes_are_a_header_or_an_error(raw: bytes) -> None:
 
 
 def test_an_index_counts_draft_tensors() -> None:
-    found = parse_index(index().encode())
+    found = parse_index(index(TENSORS).encode())
     assert found.as_dict() == {"tensors": 6, "mtp_tensors": 2, "shards": 3, "total_size": 392}
 
 
