@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 PACKAGES = (HERE / "rootfs-packages").read_text().split()
+FACTORY_TIME = 1_790_000_000  # September 2026
 # in the chroot of the new system, after its packages
 CUSTOMISE = (
     "rm -f /etc/ssh/ssh_host_* /etc/machine-id /var/lib/dbus/machine-id /etc/hostname",
@@ -162,6 +163,8 @@ def fill(root: Path) -> None:
     run([*chroot, "dpkg", "--install", *(f"/{name}" for name in catalogue.files())])
     run([*chroot, "apt-mark", "auto", *catalogue.automatic()])
     run([*chroot, "apt-get", "--option=Dir::Etc::SourceList=/dev/null", "update"])  # the lists of these repositories
+    # Weeks old, as on a Spark that is unpacked: what wants fresh lists has to fetch them.
+    os.utime(root / "var" / "lib" / "apt" / "lists", (FACTORY_TIME, FACTORY_TIME))
     run([*chroot, "systemctl", "--quiet", "enable", "spark-hardware", "spark-kernel-log", "spark-ports"])
 
 
