@@ -29,8 +29,10 @@ options:
       - V(present) makes the node be as stated.
       - V(confirmed) keeps a change made by V(present); it fails when the change was already rolled back.
       - V(restored) rolls an unconfirmed change back at once.
+      - V(absent) removes O(files), gives the ports that were laid back to NetworkManager, and puts other people's
+        netplan files back out of which they were cut, unless those were changed since.
     type: str
-    choices: [present, confirmed, restored]
+    choices: [present, confirmed, restored, absent]
     default: present
   ports:
     description: All ConnectX-7 ports of the node, those without a cable too.
@@ -85,6 +87,7 @@ options:
   files:
     description:
       - Files to write, in order. A file that is replaced is kept under C(/var/lib/switchless/backup).
+      - With O(state=absent) the files to remove. Those of the tool itself are written before that, as they do it.
     type: list
     elements: dict
     default: []
@@ -96,7 +99,7 @@ options:
       content:
         description: Whole content.
         type: str
-        required: true
+        default: ""
       mode:
         description: Permissions, octal, as a string.
         type: str
@@ -177,6 +180,11 @@ backups:
   type: list
   elements: str
   returned: always
+left:
+  description: Other people's netplan files that V(absent) could not put back, each with its copy.
+  type: list
+  elements: str
+  returned: with O(state=absent)
 last_rollback:
   description: Report of the last roll-back on this node, with C(time), C(reason) and C(failed); null if there never
     was one.
@@ -191,7 +199,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.switchless.spark.plugins.module_utils._node import change, fabric, netplan
+from ansible_collections.switchless.spark.plugins.module_utils._node import change, fabric, netplan, undo
 from ansible_collections.switchless.spark.plugins.module_utils._node.ip import Route, parse_links, parse_routes
 from ansible_collections.switchless.spark.plugins.module_utils._node.runner import (
     CommandError,
@@ -428,6 +436,77 @@ def restored(module: AnsibleModule, node: Node) -> dict[str, t.Any]:
     return {"changed": waiting, "changes": [], "armed": False, "backups": []}
 
 
+def address_of(netdev: str) -> str:
+    """MAC address of a device; empty when it has none."""
+    try:
+        return (SYS_NET / netdev / "address").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def content_of(files: list[change.File], ending: str) -> str:
+    """What is in the file of ours with this ending; empty when it is not there."""
+    return next((file.read() or "" for file in files if file.path.endswith(ending)), "")
+
+
+def absent(module: AnsibleModule, node: Node) -> dict[str, t.Any]:
+    """Take the fabric away; gives the result of the module."""
+    address = module.params["management_address"]
+    links = parse_links(run_checked(node.runner, ["ip", "-j", "address", "show"]).stdout)
+    netdevs = undo.ports(content_of(node.files, ".yaml"))
+    held = [name for name in netdevs if name in links and address in {a.split("/")[0] for a in links[name].addresses}]
+    if held:
+        module.fail_json(
+            msg=f"Nothing was changed. This node is managed at {address}, an address of the fabric port {held[0]}, "
+            "which would go: set ansible_host to an address on the management network"
+        )
+    if restored(module, node)["changed"] and module.check_mode:
+        return {"changed": True, "changes": ["an unconfirmed change goes"], "armed": True, "backups": []}
+
+    there = [file for file in node.files if file.read() is not None]
+    netdevs = tuple(name for name in undo.ports(content_of(node.files, ".yaml")) if name in links)
+    ports = [netplan.Port(name, address_of(name), driver(name)) for name in netdevs]
+    others = [netplan.Port(name, "", driver(name)) for name in links if name not in netdevs]
+    back, edited = undo.reduced(NETPLAN[0], {file.path for file in node.files}, ports, others, change.BACKUPS)
+    changes = [f"{file.path} goes" for file in there] + [f"{path} comes back" for path in back]
+    left = [
+        f"{path} was changed since the ports were cut out of it; as it was: {copy}" for path, copy in edited.items()
+    ]
+    result: dict[str, t.Any] = {
+        "changed": bool(changes),
+        "changes": changes,
+        "armed": False,
+        "backups": [],
+        "left": left,
+    }
+    if module.check_mode or not changes:
+        return result
+
+    result["backups"] = [kept for file in there if not file.support and (kept := change.keep_copy(file.path))]
+    defaults = undo.settings(content_of(node.files, "sysctl.d/90-switchless-fabric.conf"))
+    sysctl = {key: value for key, default in defaults.items() if read_sysctl(key) and (value := read_sysctl(default))}
+    for file in node.files:
+        if file.support:
+            change.write(file)
+    unit = module.params["unit"]
+    node.runner.run(["systemctl", "disable", "--quiet", unit])  # while its file is there
+    undo.stage(undo.manifest([file.path for file in there if not file.support], back, netdevs, sysctl, unit))
+    run_checked(node.runner, [*change.ROLLBACK_TOOL, "the fabric was taken away"])
+    if node.runner.run(["nmcli", "connection", "reload"]).rc == 0:
+        for netdev in netdevs:
+            run_checked(node.runner, ["nmcli", "device", "set", netdev, "managed", "yes"])
+    node.runner.run(["systemctl", "disable", "--quiet", change.ROLLBACK_UNIT])
+    for file in node.files:
+        change.write(change.File(file.path, None, 0))
+    undo.forget()
+    run_checked(node.runner, ["systemctl", "daemon-reload"])
+    if node.runner.run(["nft", "list", "table", "inet", "switchless_fabric"]).rc == 0:
+        module.fail_json(
+            msg="The files are gone, but the relay's rules are still loaded: nft delete table inet switchless_fabric"
+        )
+    return result
+
+
 def main() -> None:
     """Run the module."""
     port = {
@@ -439,13 +518,13 @@ def main() -> None:
     route = {name: {"type": "str", "required": True} for name in ("to", "via", "netdev")}
     file = {
         "path": {"type": "path", "required": True},
-        "content": {"type": "str", "required": True},
+        "content": {"type": "str", "default": ""},
         "mode": {"type": "str", "default": "0644"},
         "support": {"type": "bool", "default": False},
     }
     module = AnsibleModule(
         argument_spec={
-            "state": {"type": "str", "choices": ["present", "confirmed", "restored"], "default": "present"},
+            "state": {"type": "str", "choices": ["present", "confirmed", "restored", "absent"], "default": "present"},
             "ports": {"type": "list", "elements": "dict", "default": [], "options": port},
             "routes": {"type": "list", "elements": "dict", "default": [], "options": route},
             "subnets": {"type": "list", "elements": "str", "default": []},
@@ -460,7 +539,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     node = Node(ModuleRunner(module), module.params)
-    states = {"present": present, "confirmed": confirmed, "restored": restored}
+    states = {"present": present, "confirmed": confirmed, "restored": restored, "absent": absent}
     # From the first look on: a roll-back in between would leave a change that nothing undoes.
     locked = module.params["state"] == "present" and not module.check_mode
     try:
