@@ -147,7 +147,7 @@ def main() -> None:
         else:
             run.absent()
     except StoppedError as error:
-        module.fail_json(msg=str(error), actions=run.actions, driver=error.driver, warnings=run.warnings)
+        module.fail_json(msg=str(error), actions=run.actions, driver=error.driver)
     except (CommandError, OSError) as error:
         module.fail_json(
             msg=f"{error}\nBegun until then: {'; '.join(run.actions) or 'nothing'}. It needs root, and no "

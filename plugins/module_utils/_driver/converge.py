@@ -11,10 +11,11 @@ from __future__ import annotations
 from ansible_collections.switchless.spark.plugins.module_utils._node.runner import run_checked
 
 from . import allowed, cdi, kept, protection, words
-from .install import Installer, Targets
+from .install import Installer
 from .judge import reasons
 from .node import Node
 from .protection import Marks
+from .target import Change
 
 ROUNDS = 3  # a hold can make apt think of moving another package
 
@@ -27,17 +28,16 @@ class Converge(Installer):
         node = first = self.look()
         found = reasons(node.seen, self.pin)
         if left := allowed.against(node, found, allow_change=self.allow_change, before=True):
-            raise self.stop(node, words.refusal(node, left, allow_change=self.allow_change))
-        targets: Targets = ()
-        if allowed.wants_packages(node, found):
-            targets = self.plan(node)
+            curable = not self.allow_change and not allowed.against(node, found, allow_change=True, before=True)
+            raise self.stop(node, words.refusal(node, left, curable=curable))
+        change = self.plan(node) if allowed.wants_packages(node, found) else Change()
         for file, content in protection.FILES:
             self.write(file, content)
         if self.check_mode:
-            self.foresee(node, targets)
+            self.foresee(node, change)
             return
-        if targets:
-            node = self.install(node, targets)
+        if change:
+            node = self.install(node, change)
         elif self.actions:
             node = self.look()
         node = self.protect(node, memory)
@@ -51,23 +51,28 @@ class Converge(Installer):
         self.regenerate(node)
         self.finish(node)
 
-    def foresee(self, node: Node, targets: Targets) -> None:
+    def foresee(self, node: Node, change: Change) -> None:
         """Check mode: what the rest would do."""
         marks = protection.missing(node)
         rows = {name: text.split(" ") for name, text in self.marks(node).items()}
-        new = tuple(one.name for one in targets if one.old is None)
-        marks = Marks(tuple(dict.fromkeys((*marks.hold, *new))), marks.manual)
-        for one in targets:
+        for name in change.replaced:
+            del rows[name]
+        for one in change.targets:
             rows[one.name] = [one.version, "held", "manual"]
+        new = [one.name for one in change.targets if one.old is None]
+        marks = Marks(
+            tuple(name for name in dict.fromkeys((*marks.hold, *new)) if name in rows),
+            tuple(name for name in marks.manual if name in rows),
+        )
         for name in marks.hold:
             rows[name][1] = "held"
         for name in marks.manual:
             rows[name][2] = "manual"
         self.say(marks)
         self.show_packages(self.marks(node), {name: " ".join(text) for name, text in rows.items()})
-        if not targets:
+        if not change:
             self.regenerate(node)
-        self.reboot_wanted = bool(targets)
+        self.reboot_wanted = bool(change)
         self.finish(node)
 
     def say(self, marks: Marks) -> None:

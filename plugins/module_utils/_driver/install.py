@@ -17,15 +17,13 @@ from .judge import reasons
 from .node import Node
 from .session import Session
 from .simulate import Plan, parse
-from .target import Target
-
-Targets = tuple[Target, ...]
+from .target import Change
 
 
-def without_return(targets: Targets, offers: Mapping[str, policy.Policy]) -> list[str]:
+def without_return(change: Change, offers: Mapping[str, policy.Policy]) -> list[str]:
     """Packages whose present version no repository has any more."""
     found = []
-    for one in targets:
+    for one in change.targets:
         offer = offers.get(one.name, policy.Policy()).offer(one.old)
         if offer is not None and all(map(policy.is_local, offer.sources)):
             found.append(one.name)
@@ -35,7 +33,7 @@ def without_return(targets: Targets, offers: Mapping[str, policy.Policy]) -> lis
 class Installer(Session):
     """The part of a run that moves packages."""
 
-    def plan(self, node: Node) -> Targets:
+    def plan(self, node: Node) -> Change:
         """What to install, after every refusal that can be made before it."""
         names = target.names(node)
         offers = policy.parse(run_checked(self.runner, (*policy.POLICY, *names)).stdout)
@@ -49,29 +47,27 @@ class Installer(Session):
                 f"{words.bullets(change.lacking)}\nChoose a version that all of them have, or see with apt-get update "
                 "whether a repository does not answer; a part of a family does not work.",
             )
-        plan = self.try_out(node, change.targets)
+        plan = self.try_out(node, change)
         self.require_room(node, plan)
-        if gone := without_return(change.targets, offers):
+        if gone := without_return(change, offers):
             self.warnings.append(
                 f"No repository has the present version of {', '.join(gone)} any more: apt-get cannot go back to it, "
                 "unless /var/cache/apt/archives has the packages."
             )
         self.actions += [move.text for move in plan.moves]
-        return change.targets
+        return change
 
-    def try_out(self, node: Node, targets: Targets) -> Plan:
+    def try_out(self, node: Node, change: Change) -> Plan:
         """Simulate it, and refuse what goes beyond the change."""
-        arguments = [one.argument for one in targets]
-        if not arguments:
-            found = reasons(node.seen, self.pin)
-            raise self.stop(node, words.refusal(node, found, allow_change=self.allow_change) + words.NOTHING_TO_INSTALL)
-        plan = parse(self.runner.run((*words.INSTALL, "-s", "install", *arguments)))
-        if against := allowed.unwanted(node, targets, plan):
+        if not change:
+            raise self.stop(node, words.refusal(node, reasons(node.seen, self.pin)) + words.NOTHING_TO_INSTALL)
+        plan = parse(self.runner.run((*words.INSTALL, "-s", "install", *change.arguments)))
+        if against := allowed.unwanted(node, change.targets, plan):
             raise self.stop(
                 node,
                 f"The driver was not changed. The change to {self.pin.version} would do more than that, or less:"
                 f"{words.bullets(against)}\nExpected: no move but those of the driver's family and of the modules of "
-                f"{node.kernel}. Simulated: apt-get -s install {' '.join(arguments)}",
+                f"{node.kernel}. Simulated: apt-get -s install {' '.join(change.arguments)}",
             )
         return plan
 
@@ -82,12 +78,11 @@ class Installer(Session):
             text = f"Nothing was changed. The disk is too full for the change:{words.bullets(short)}\nFree space first."
             raise self.stop(node, text)
 
-    def install(self, node: Node, targets: Targets) -> Node:
-        self.try_out(node, targets)  # once more, with the preferences in place
-        arguments = [one.argument for one in targets]
-        result = self.runner.run((*words.QUIET, *words.INSTALL, "-y", "install", *arguments))
+    def install(self, node: Node, change: Change) -> Node:
+        self.try_out(node, change)  # once more, with the preferences in place
+        result = self.runner.run((*words.QUIET, *words.INSTALL, "-y", "install", *change.arguments))
         after = self.look()
         if result.rc != 0:
             self.runner.run((*protection.HOLD, *(row.name for row in after.guarded)))
-            raise self.stop(after, words.broken_off(after, targets, result))
+            raise self.stop(after, words.broken_off(after, change.targets, result))
         return after

@@ -40,10 +40,19 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What to install, and what cannot be had, in words."""
+    """What to install, what it replaces, and what cannot be had, in words."""
 
     targets: tuple[Target, ...] = ()
+    replaced: tuple[str, ...] = ()
     lacking: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.targets or self.replaced)
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """As apt-get takes them: a dash behind a name removes it."""
+        return (*(target.argument for target in self.targets), *(f"{name}-" for name in self.replaced))
 
 
 def renamed(row: Row, pin: Pin) -> str:
@@ -100,7 +109,14 @@ class Planner:
         lacking: list[str] = []
         for add in (self._drivers, self._modules, self._tools):
             add(targets, lacking)
-        return Change(tuple(sorted(set(targets), key=lambda target: target.name)), tuple(lacking))
+        ordered = sorted(set(targets), key=lambda target: target.name)
+        return Change(tuple(ordered), self._replaced(), tuple(lacking))
+
+    def _replaced(self) -> tuple[str, ...]:
+        """Those of another branch or flavour. Not all of them exclude each other, and one nvidia.ko is enough."""
+        rows = [row for row in self.node.of(DRIVER, MODULES) if renamed(row, self.node.pin) != row.name]
+        own = (None, self.node.kernel)
+        return tuple(row.name for row in rows if row.member.kind == DRIVER or row.member.kernel in own)
 
     def _drivers(self, targets: list[Target], lacking: list[str]) -> None:
         pin = self.node.pin

@@ -14,12 +14,15 @@ from collections.abc import Iterable, Sequence
 
 from ansible_collections.switchless.spark.plugins.module_utils._node.runner import Result
 
-from .allowed import CURED_BY_PACKAGES, OF_THE_LOADED
 from .node import Node
 from .target import Target
 from .verdicts import Reason
 
 LAST_LINES = 12
+ASK = (
+    "\nThe driver is changed only with allow_change: true (nvidia_driver_allow_change), which installs the whole "
+    "family at the pinned version; another loaded module then waits for the reboot of the group."
+)
 NOTHING_TO_INSTALL = "\nNo package is to be installed for it, so a change of the driver does not cure it."
 INSTALL = (
     "apt-get",
@@ -42,16 +45,11 @@ def bullets(lines: Iterable[str]) -> str:
     return "".join(f"\n- {line}" for line in lines)
 
 
-def refusal(node: Node, reasons: Sequence[Reason], *, allow_change: bool) -> str:
-    """Before anything is changed."""
+def refusal(node: Node, reasons: Sequence[Reason], *, curable: bool = False) -> str:
+    """Before anything is changed. C(curable) by a change of the driver, which nobody allowed."""
     text = f"Nothing was changed. What is there is not what {node.pin.flavour} {node.pin.version} needs:"
     text += bullets(reason.text for reason in reasons)
-    if not allow_change and {reason.code for reason in reasons} & (CURED_BY_PACKAGES | OF_THE_LOADED):
-        text += (
-            "\nThe driver is changed only with allow_change: true (nvidia_driver_allow_change), which installs the "
-            "whole family at the pinned version; another loaded module then waits for the reboot of the group."
-        )
-    return text
+    return text + ASK if curable else text
 
 
 def errors(result: Result) -> tuple[str, ...]:

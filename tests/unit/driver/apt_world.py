@@ -39,6 +39,7 @@ NVIDIA = {"Origin": "NVIDIA", "Label": "NVIDIA CUDA"}
 OURS = {"apt-get", "apt-cache", "apt-mark", "apt-config", "dpkg-query"}
 LATER_BUILD = f"{KERNEL}+1"  # P18: the same kernel's modules for the later driver
 PPA_BUILD = f"{KERNEL}+1000"  # P25: modules that ask for no driver
+CLOSED_MODULES = MODULES.replace("-open", "")
 NEWER_MODULES = f"linux-modules-nvidia-580-open-{BAD}"
 GIB = 1024**3
 
@@ -71,7 +72,7 @@ def depends(name: str, version: str) -> str:
 
 def virtual(name: str) -> str:
     """Branches of the driver exclude each other by names that all of them provide."""
-    return re.sub(r"-5[89]0", "", name) if re.match(r"(lib)?nvidia-.*-5[89]0", name) else ""
+    return re.sub(r"-5[89]0|-open", "", name) if re.match(r"(lib)?nvidia-.*-5[89]0", name) else ""
 
 
 def published(name: str, version: str) -> str:
@@ -215,7 +216,9 @@ class Apt:
                 return Result(COMMAND_NOT_FOUND)
             case [name, *_] if name in OURS:
                 return self.real(argv)
-        build = self.status().get(MODULES, {}).get("Version")
+        rows = self.status()
+        build = rows.get(MODULES, {}).get("Version")
         drivers = {NEW: LATER_DRIVER if build == LATER_BUILD else DRIVER}
         boot = replace(self.node.boot, drivers=dict(self.node.boot.drivers) | drivers)
-        return replace(self.node, boot=boot).run(argv)
+        modules = {("license", "nvidia"): "NVIDIA"} if CLOSED_MODULES in rows else {}
+        return replace(self.node, boot=boot, modules=modules).run(argv)

@@ -19,7 +19,8 @@ from ansible_collections.switchless.spark.plugins.module_utils._driver import pr
 from ansible_collections.switchless.spark.plugins.module_utils._node.runner import Result
 from ansible_collections.switchless.spark.plugins.modules import nvidia_driver
 from tests.unit.boot.boot_world import BAD, DRIVER, LATER_DRIVER, NEW, OLD
-from tests.unit.driver.apt_world import LATER_BUILD, PPA_BUILD, Apt
+from tests.unit.driver.apt_world import CLOSED_MODULES, LATER_BUILD, PPA_BUILD, Apt
+from tests.unit.driver.driver_cases import FLAVOUR
 from tests.unit.driver.driver_world import (
     DRIVER_NAMES,
     FULL,
@@ -30,6 +31,7 @@ from tests.unit.driver.driver_world import (
     MODULES,
     MODULES_META,
     OTHERS,
+    PROPRIETARY,
     TOOL,
     Spark,
     boot,
@@ -226,7 +228,7 @@ def test_a_memory_that_cannot_be_read(tmp_path: Path, converge: Run) -> None:
         ),
         pytest.param({"installed": WITH_590}, {}, "another branch of the driver is installed, 590.48.01", id="590"),
         pytest.param({"node": spark(proc=nvrm("590.48.01"))}, {}, "the module 590.48.01 is loaded, the", id="loaded"),
-        pytest.param({}, {"version": LATER_DRIVER}, "nvidia_driver_allow_change", id="another pin"),
+        pytest.param({}, {"version": LATER_DRIVER}, "changed only with allow_change", id="another pin"),
         pytest.param({}, {"version": "580.200.01", "allow_change": True}, "no repository has 580.200.01", id="no such"),
         pytest.param(
             {"lacking": [("nvidia-utils-580", LATER)]},
@@ -279,6 +281,13 @@ def test_a_change_that_takes_something_else_along(tmp_path: Path, converge: Run)
     assert changing(apt) == []
 
 
+def test_what_no_change_cures_is_not_offered_one(tmp_path: Path, converge: Run) -> None:
+    apt = node(tmp_path, states={"bash": "unpacked"})
+    said = converge(apt, version=LATER_DRIVER)
+    assert "dpkg was interrupted" in said
+    assert "changed only with allow_change" not in said
+
+
 # ---- change
 
 
@@ -323,6 +332,19 @@ def test_from_590_back_to_the_pin(tmp_path: Path, converge: Run) -> None:
     assert {row["name"]: row["installed"] for row in result["driver"]["packages"]} == HEALTHY
     assert "remove nvidia-driver-590-open 590.48.01-0ubuntu0.24.04.1" in result["actions"]
     assert marks(apt, "showhold") == set(GUARDED)
+
+
+def test_from_the_proprietary_flavour(tmp_path: Path, converge: Run) -> None:
+    """D2: GB10 needs the open one. Apt would leave the other modules beside it."""
+    closed = {name.replace("-open", ""): version for name, version in (HEALTHY | OTHERS).items()}
+    refused = Result(6, "No devices were found\n")
+    apt = node(tmp_path, installed=closed, node=spark(proc=nvrm(kind=PROPRIETARY), smi=refused, log=FLAVOUR))
+    assert "changed only with allow_change" in converge(apt)
+    result = converge(apt, allow_change=True)
+    assert {row["name"]: row["installed"] for row in result["driver"]["packages"]} == HEALTHY
+    assert f"remove {CLOSED_MODULES} {KERNEL}" in result["actions"]
+    assert result["reboot_wanted"] is True
+    assert converge(apt, allow_change=True)["changed"] is False
 
 
 def test_a_half_done_upgrade_gets_its_modules(tmp_path: Path, converge: Run) -> None:

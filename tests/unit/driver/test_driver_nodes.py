@@ -8,6 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.switchless.spark.plugins.filter.nvidia_driver_differences import nvidia_driver_differences
 from ansible_collections.switchless.spark.plugins.module_utils._cx7.sysfs import Tree
 from ansible_collections.switchless.spark.plugins.module_utils._driver.judge import judge
 from ansible_collections.switchless.spark.plugins.module_utils._driver.look import look
@@ -67,6 +71,14 @@ def test_another_driver_and_kernel(tmp_path: Path) -> None:
     assert [reason.code for reason in reasons] == ["loaded_differs", "kernels_differ"]
     assert reasons[0].seen.endswith(f"{DRIVER} (open) on spark1, {LATER_DRIVER} (open) on spark2")
     assert reasons[1].seen.endswith(f"{NEW} on spark1, {BAD} on spark2")
+
+
+def test_the_filter_gives_dictionaries(tmp_path: Path) -> None:
+    other = spark(packages=with_packages(**{MODULES: "6.17.0-1032.32+1"}))
+    (reason,) = nvidia_driver_differences(shown(tmp_path, spark1=spark(), spark2=other))
+    assert (reason["code"], reason["evidence"][0]) == ("packages_differ", f"spark1: {MODULES} 6.17.0-1032.32")
+    with pytest.raises(AnsibleFilterError, match="expected a dictionary of hosts"):
+        nvidia_driver_differences({"spark1": {"verdict": "ok"}})
 
 
 def test_no_apt_is_no_crash(tmp_path: Path) -> None:
