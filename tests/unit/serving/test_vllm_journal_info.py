@@ -330,9 +330,9 @@ def test_a_real_journal_has_few_lines_that_matter() -> None:
 
 
 def test_bars_and_bytes() -> None:
-    bar = record("\rLoading: 0%\rLoading: 50%\rLoading: 100%", 1.0)
+    progress = record("\rLoading: 0%\rLoading: 50%\rLoading: 100%", 1.0)
     many = record("one\ntwo\x07\n\n", 2.0)
     several = record(["first", "second"], 3.0)
     absent = record(None, 4.0)
-    got = [one.text for one in records(f"{bar}\n{many}\n{several}\n{absent}")]
+    got = [one.text for one in records(f"{progress}\n{many}\n{several}\n{absent}")]
     assert got == ["Loading: 0%", "Loading: 100%", "one", "two", "second"]
