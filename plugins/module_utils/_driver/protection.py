@@ -20,9 +20,9 @@ HOLD, UNHOLD = ("apt-mark", "hold"), ("apt-mark", "unhold")
 MANUAL, AUTO = ("apt-mark", "manual"), ("apt-mark", "auto")
 CUDA_LABEL = "NVIDIA CUDA"
 
-# As glob(7). Not nvidia-*: the container toolkit, NCCL and CUDA are to come from that repository. Few, because apt tries
-# each on all names whenever it starts: 25 of them took 2.7 s where Debian's 70,000 names are known. A whole name costs
-# nothing.
+# As glob(7). Not nvidia-*: the container toolkit, NCCL and CUDA are to come from that repository. Few, because apt
+# tries each on all names whenever it starts: 25 of them took 2.7 s where Debian's 70,000 names are known. A whole name
+# costs nothing.
 KEPT_OUT = (
     "nvidia-[dhkopux]*",  # driver, dkms, headless, kernel-…, open, persistenced, utils, xconfig
     "nvidia-settings",
