@@ -55,7 +55,8 @@ molecule: setup ## the molecule scenarios, on the lab
 
 .PHONY: e2e
 e2e: setup ## site.yml and the faults that a fabric must survive, on the lab
-	$(PYTEST)/e2e.xml tests/e2e/test_1_fresh.py tests/e2e/test_2_fabric.py tests/e2e/test_3_transport.py tests/e2e/test_7_clocks.py
+	$(PYTEST)/e2e.xml tests/e2e/test_1_fresh.py tests/e2e/test_2_fabric.py tests/e2e/test_3_transport.py tests/e2e/test_7_clocks.py \
+		tests/e2e/test_8_node.py
 
 .PHONY: faults
 faults: setup ## the NIC's faults and the reboot of the group, on the lab

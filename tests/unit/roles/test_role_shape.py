@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 ROLES = Path(__file__).resolve().parents[3] / "roles"
-NAMES = sorted(path.name for path in ROLES.iterdir() if path.is_dir())
+NAMES = sorted(path.name for path in ROLES.iterdir() if (path / "tasks").is_dir())  # a folder without has data only
 FILES = ("README.md", "defaults/main.yml", "meta/argument_specs.yml", "meta/main.yml", "tasks/main.yml")
 
 
