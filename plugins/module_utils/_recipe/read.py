@@ -23,7 +23,7 @@ def read(kind: Any, value: Any, at: str, problems: list[str]) -> Any:
     if is_dataclass(kind):
         return _record(kind, value, at, problems)
     if origin in (Union, types.UnionType):
-        inner = next(part for part in get_args(kind) if part is not type(None))
+        inner = next(part for part in get_args(kind) if part is not types.NoneType)
         return None if value is None else read(inner, value, at, problems)
     if origin is Literal:
         if value not in get_args(kind):
@@ -107,7 +107,7 @@ def _expected(kind: Any) -> str:
 def _words(kind: Any) -> Iterator[str]:
     if get_origin(kind) in (Union, types.UnionType):
         for part in get_args(kind):
-            yield from ("null",) if part is type(None) else _words(part)
+            yield from ("null",) if part is types.NoneType else _words(part)
     elif get_origin(kind) is Literal:
         yield listing(str(word) for word in get_args(kind))
     elif get_origin(kind) is tuple:

@@ -12,7 +12,6 @@ from typing import Any
 
 from .causes import Choice
 from .journal import Line
-from .runs import Rank
 
 FOUND, UNDECIDED, UNKNOWN, DIED, HANG = "found", "undecided", "unknown", "died", "hang"
 SECONDARY, NO_JOURNAL, NOTHING = "secondary", "no_journal", "nothing"
@@ -23,7 +22,7 @@ LONGEST = 600
 class Quote:
     """A line of a rank."""
 
-    rank: Rank
+    rank: int | str
     line: Line
     code: str = ""
 
@@ -37,8 +36,8 @@ class Answer:
 
     verdict: str
     certain: bool = False
-    rank: Rank | None = None
-    printed_by: Rank | None = None
+    rank: int | str | None = None
+    printed_by: int | str | None = None
     code: str | None = None
     cause: str = ""
     cure: str = ""
@@ -47,13 +46,13 @@ class Answer:
     line: Line | None = None
     began: float | None = None
     invocation: str = ""
-    ranks: tuple[Rank, ...] = ()
+    ranks: tuple[int | str, ...] = ()
     also: tuple[Quote, ...] = ()
     secondary: tuple[Quote, ...] = ()
     last: tuple[Quote, ...] = ()
-    missing: tuple[Rank, ...] = ()
+    missing: tuple[int | str, ...] = ()
     doubts: tuple[str, ...] = ()
-    clocks: dict[Rank, float] = field(default_factory=dict)
+    clocks: dict[int | str, float] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         return {

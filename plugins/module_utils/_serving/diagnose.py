@@ -27,7 +27,7 @@ from .events import RUN, Event, events, waits
 from .journal import Journal, journal
 from .never import never
 from .present import doubts_of, missing_of, order, rank_of
-from .runs import Rank, Run, aligned, runs
+from .runs import Run, aligned, runs
 
 TOLERANCE = 2.0
 """Seconds within which two nodes' times do not say what was first."""
@@ -52,7 +52,7 @@ def diagnose(journals: object, plan: object = None, expected: object = None) -> 
     return _diagnose(by_rank, Places(fabric), prefix, plain(expected)).as_dict()
 
 
-def _diagnose(by_rank: dict[Rank, Journal], places: Places, prefix: int, expected: object) -> Answer:
+def _diagnose(by_rank: dict[int | str, Journal], places: Places, prefix: int, expected: object) -> Answer:
     ranks = sorted(by_rank, key=order)
     all_runs, clocks = aligned([run for rank in ranks for run in runs(rank, by_rank[rank])], TOLERANCE)
     found = [event for run in all_runs for event in events(run, by_rank[run.rank].host, places, prefix)]
@@ -91,7 +91,7 @@ def _reals(found: list[Event]) -> list[Event]:
     ]
     accused = [one for one in found if one.weight == POINTER]
     pool = real or accused
-    best: dict[tuple[Rank, str, str], Event] = {}
+    best: dict[tuple[int | str, str, str], Event] = {}
     for one in sorted(pool, key=lambda one: (_weight(one), one.number)):
         best.setdefault((one.run.rank, one.run.boot, one.run.invocation), one)
     return _sorted(list(best.values()))

@@ -16,7 +16,7 @@ from ansible_collections.switchless.spark.plugins.module_utils._nccl.log import 
 from .causes import PRIMARY, SILENT
 from .events import Event
 from .journal import Journal, Line
-from .runs import Rank, Run
+from .runs import Run
 
 _LAUNCHED = re.compile(r"Rank (?P<rank>\d+) has launched up to operation (?P<operation>\d+)")
 _ABSENT = re.compile(r"missing ranks: \{(?P<ranks>[\d, ]+)\}")
@@ -67,7 +67,7 @@ def interfaces(runs: list[Run]) -> str:
     return ", ".join(f"rank {rank} has {name}" for rank, name in named if name)
 
 
-def suspects(runs: list[Run], symptoms: list[Event], waiting: set[Rank]) -> tuple[Rank | None, str]:
+def suspects(runs: list[Run], symptoms: list[Event], waiting: set[int | str]) -> tuple[int | str | None, str]:
     """The rank that the others waited for, and how that is known. Nothing is better than a guess."""
     launched: dict[int, int] = {}
     absent: set[int] = set()

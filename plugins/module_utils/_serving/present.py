@@ -12,25 +12,25 @@ import re
 from ansible_collections.switchless.spark.plugins.module_utils._fabric.plain import as_list
 
 from .journal import Journal
-from .runs import Rank, Run
+from .runs import Run
 
 LATE_START = 10.0
 
 _JOINED = re.compile(r"(?P<joined>\d+)/(?P<wanted>\d+) clients joined")
 
 
-def rank_of(key: object) -> Rank:
+def rank_of(key: object) -> int | str:
     return int(str(key)) if str(key).isdecimal() else str(key)
 
 
-def order(rank: Rank) -> tuple[bool, int, str]:
+def order(rank: int | str) -> tuple[bool, int, str]:
     """Numbers first, as numbers."""
     return isinstance(rank, str), rank if isinstance(rank, int) else 0, str(rank)
 
 
-def missing_of(by_rank: dict[Rank, Journal], all_runs: list[Run], expected: object) -> tuple[Rank, ...]:
+def missing_of(by_rank: dict[int | str, Journal], all_runs: list[Run], expected: object) -> tuple[int | str, ...]:
     """Ranks that have to be there and gave nothing."""
-    wanted: set[Rank] = set(by_rank)
+    wanted: set[int | str] = set(by_rank)
     listed = as_list(expected)
     if listed is not None:
         wanted |= {rank_of(item) for item in listed}
@@ -43,7 +43,7 @@ def missing_of(by_rank: dict[Rank, Journal], all_runs: list[Run], expected: obje
     return tuple(sorted((rank for rank in wanted if not by_rank.get(rank, Journal()).present), key=order))
 
 
-def doubts_of(by_rank: dict[Rank, Journal], all_runs: list[Run]) -> list[str]:
+def doubts_of(by_rank: dict[int | str, Journal], all_runs: list[Run]) -> list[str]:
     """Journals that do not reach back to the start of their unit."""
     late = []
     for run in all_runs:

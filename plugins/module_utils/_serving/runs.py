@@ -21,14 +21,12 @@ from .journal import KERNEL, SYSTEMD, Journal, Line
 _STOPPING = re.compile(STOPPING)
 _MET = re.compile(r"rank \d+ in world size \d+ is assigned as")
 
-type Rank = int | str
-
 
 @dataclass(frozen=True, slots=True)
 class Run:
     """One start of a rank's unit. C(lines) end where somebody asked it to stop."""
 
-    rank: Rank
+    rank: int | str
     invocation: str
     boot: str
     lines: tuple[Line, ...]
@@ -48,7 +46,7 @@ class Run:
         return next((line.time for line in self.lines if _MET.search(line.text)), None)
 
 
-def runs(rank: Rank, journal: Journal) -> list[Run]:
+def runs(rank: int | str, journal: Journal) -> list[Run]:
     """All starts, the first one first. Lines of the kernel belong to the start in which they fall."""
     groups: dict[tuple[str, str], list[Line]] = {}
     kernel = []
@@ -71,7 +69,7 @@ def _start(lines: Iterable[Line]) -> float:
     return min((line.time for line in lines if line.time is not None), default=0.0)
 
 
-def _run(rank: Rank, boot: str, invocation: str, lines: list[Line]) -> Run:
+def _run(rank: int | str, boot: str, invocation: str, lines: list[Line]) -> Run:
     written = _in_order(lines)
     for place, line in enumerate(written):
         if line.source == SYSTEMD and _STOPPING.search(line.text):
@@ -89,7 +87,7 @@ def _in_order(lines: list[Line]) -> list[Line]:
     return lines
 
 
-def aligned(all_runs: list[Run], tolerance: float) -> tuple[list[Run], dict[Rank, float]]:
+def aligned(all_runs: list[Run], tolerance: float) -> tuple[list[Run], dict[int | str, float]]:
     """Bring the nodes' clocks together where a start of the group shows that they differ, and say by how much.
 
     All ranks leave the rendezvous at one moment. A node whose clock puts that moment elsewhere than the first rank's

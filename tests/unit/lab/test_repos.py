@@ -68,7 +68,7 @@ def test_each_driver_has_modules_for_the_factorys_kernel(version: str) -> None:
         and not lacking(package, [*family, *kernels.image(kernels.FACTORY)])
     ]
     assert len(fitting) == 1
-    (content, _) = fitting[0].files[f"usr/lib/modules/{kernels.FACTORY}/kernel/nvidia-580-open/nvidia.ko"]
+    (content, _mode) = fitting[0].files[f"usr/lib/modules/{kernels.FACTORY}/kernel/nvidia-580-open/nvidia.ko"]
     assert isinstance(content, bytes)
     assert f"version={version}".encode() in section(content, ".modinfo").split(b"\0")
 
@@ -76,7 +76,7 @@ def test_each_driver_has_modules_for_the_factorys_kernel(version: str) -> None:
 def test_the_collection_knows_whose_they_are() -> None:
     strangers = {package.name for package in ALL if member(package.name) is None}
     assert {name for name in strangers if not name.startswith("cuda-")} == {
-        *(name for name, *_ in catalogue.ORDINARY),
+        *(name for name, *_rest in catalogue.ORDINARY),
         "cuda",
         "nvidia-container-toolkit",
         "nvidia-container-toolkit-base",
@@ -92,7 +92,7 @@ def section(content: bytes, wanted: str) -> bytes:
     size, count, strings = struct.unpack_from("<HHH", content, 0x3A)
     headers = [struct.unpack_from("<IIQQQQ", content, table + number * size) for number in range(count)]
     names = headers[strings][4]
-    for name, _, _, _, offset, length in headers:
+    for name, _kind, _flags, _address, offset, length in headers:
         if content[names + name :].split(b"\0")[0].decode() == wanted:
             return content[offset : offset + length]
     raise AssertionError(f"no {wanted}")
@@ -108,7 +108,7 @@ def test_a_module_is_read_as_elf() -> None:
 )
 def test_nvidia_smi_is_of_what_is_installed(tmp_path: Path, loaded: str | None, answer: str, status: int) -> None:
     (package,) = (one for one in driver.family("580.173.02") if one.name == "nvidia-utils-580")
-    text, _ = package.files["usr/bin/nvidia-smi"]
+    text, _mode = package.files["usr/bin/nvidia-smi"]
     program, module = tmp_path / "nvidia-smi", tmp_path / "version"
     program.write_text(str(text).replace("/sys/module/nvidia/version", str(module)))
     if loaded is not None:
