@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 PACKAGES = (HERE / "rootfs-packages").read_text().split()
+LISTS_STAY = "--skip=cleanup/apt/lists"
 FACTORY_TIME = 1_790_000_000  # September 2026
 # in the chroot of the new system, after its packages
 CUSTOMISE = (
@@ -54,12 +55,12 @@ def layers() -> list[str]:
 
 
 def _base(mirror: Mirror) -> str:
-    name = f"rootfs-{SUITE}-{_hash(SUITE, *PACKAGES, *CUSTOMISE, node_sources(mirror))}"
+    name = f"rootfs-{SUITE}-{_hash(SUITE, *PACKAGES, *CUSTOMISE, LISTS_STAY, node_sources(mirror))}"
     if not (STORE / name).is_dir():
         say(f"building the nodes' Debian {SUITE} ({len(PACKAGES)} packages and what they need): up to three minutes")
         CACHE.mkdir(parents=True, exist_ok=True)
         with building(STORE / name) as target:
-            mmdebstrap(mirror, target, PACKAGES, CUSTOMISE)
+            mmdebstrap(mirror, target, PACKAGES, CUSTOMISE, more=(LISTS_STAY,))
         say("Debian system built")
     return name
 
@@ -83,14 +84,18 @@ def mmdebstrap(
     customise: Sequence[str],
     *,
     early: Sequence[tuple[Path, str]] = (),
+    more: Sequence[str] = (),
 ) -> None:
-    """A Debian system in a folder. `early`: folders copied in before the packages; `customise`: run in its chroot."""
+    """A Debian system in a folder. `early`: folders copied in before the packages; `customise`: run in its chroot;
+    `more`: further options.
+    """
     log = target.with_name("mmdebstrap.log")
-    options = {**machine_options(), "APT::Install-Recommends": "false"}
+    options = {**machine_options(), "APT::Install-Recommends": "false", "Acquire::Languages": "none"}
     lines = [f"deb {mirror.archive} {SUITE} main", f"deb {mirror.archive} {SUITE}-updates main"]
     if mirror.security:
         lines.append(f"deb {mirror.security} {SUITE}-security main")
     argv = ["mmdebstrap", "--mode=root", "--variant=minbase", "--components=main", f"--include={','.join(packages)}"]
+    argv += more
     argv += [f'--aptopt={key} "{value}"' for key, value in options.items()]
     argv += [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in ("man", "locale", "doc")]
     argv += ["--dpkgopt=force-unsafe-io"]
@@ -106,7 +111,6 @@ def mmdebstrap(
     (target / "etc" / "apt" / "sources.list").write_text(node_sources(mirror))
     settings = "".join(f'{key} "{value}";\n' for key, value in options.items())
     (target / "etc" / "apt" / "apt.conf.d" / "80lab-machine").write_text(settings)
-    shutil.rmtree(target / "var" / "lib" / "apt" / "lists", ignore_errors=True)
 
 
 def _quoted(text: str) -> str:
@@ -162,8 +166,10 @@ def fill(root: Path) -> None:
     chroot = ["chroot", str(root), "env", f"PATH={command_env()['PATH']}"]
     run([*chroot, "dpkg", "--install", *(f"/{name}" for name in catalogue.files())])
     run([*chroot, "apt-mark", "auto", *catalogue.automatic()])
-    run([*chroot, "apt-get", "--option=Dir::Etc::SourceList=/dev/null", "update"])  # the lists of these repositories
-    # Weeks old, as on a Spark that is unpacked: what wants fresh lists has to fetch them.
+    own = ["--option=Dir::Etc::SourceList=/dev/null", "--option=APT::Get::List-Cleanup=false"]
+    run([*chroot, "apt-get", *own, "update"])
+    run([*chroot, "apt-cache", "gencaches"])
+    # Weeks old, as on a Spark that is unpacked: what wants fresh lists has to ask for them.
     os.utime(root / "var" / "lib" / "apt" / "lists", (FACTORY_TIME, FACTORY_TIME))
     run([*chroot, "systemctl", "--quiet", "enable", "spark-hardware", "spark-kernel-log", "spark-ports"])
 

@@ -36,11 +36,10 @@ class Converge(Installer):
         if self.check_mode:
             self.foresee(node, change)
             return
+        written = bool(self.actions)
         if change:
-            node = self.install(node, change)
-        elif self.actions:
-            node = self.look()
-        node = self.protect(node, memory)
+            node, written = self.install(node, change), False
+        node = self.protect(node, memory, stale=written)
         if left := allowed.against(node, reasons(node.seen, self.pin), allow_change=self.allow_change, before=False):
             raise self.stop(
                 node,
@@ -81,11 +80,13 @@ class Converge(Installer):
         if marks.manual:
             self.actions.append(f"mark as manual {' '.join(marks.manual)}")
 
-    def protect(self, node: Node, memory: kept.Kept) -> Node:
+    def protect(self, node: Node, memory: kept.Kept, *, stale: bool) -> Node:
+        """Gives the node as it is then. C(stale): files were written since it was read."""
         for _round in range(ROUNDS):
             marks = protection.missing(node)
             if not marks:
-                break
+                return self.look() if stale else node
+            stale = False
             memory = memory.plus(marks)
             self.remember(memory)  # first: what is not remembered is never given back
             self.say(marks)
