@@ -31,8 +31,8 @@ demo: ## four fresh virtual Sparks, site.yml over them, the result on the screen
 	@tools/demo
 
 .PHONY: test
-test: ## everything below from lint to faults, stopping at the first that fails
-	@tools/stages setup lint unit molecule e2e faults
+test: ## everything below from lint to faults, two of them at a time
+	@tools/stages setup lint+unit molecule+e2e,faults
 
 .PHONY: lint
 lint: setup ## yamllint, ruff, mypy --strict, ansible-lint (production), ansible-test sanity
