@@ -23,7 +23,7 @@ SHIPPED = {
     "CHANGELOG.rst", "CONTRIBUTING.md", "FILES.json", "LICENSE", "MANIFEST.json", "README.md",
     "changelogs", "docs", "inventories", "meta", "playbooks", "plugins", "roles", "site.yml",
 }  # fmt: skip
-ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if path.is_dir())
+ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if (path / "tasks").is_dir())  # others have data only
 MODULES = sorted(path.stem for path in (ROOT / "plugins" / "modules").glob("[!_]*.py"))
 FILTERS = sorted(path.stem for path in (ROOT / "plugins" / "filter").glob("*.yml"))
 
