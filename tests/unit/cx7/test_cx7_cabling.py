@@ -57,7 +57,7 @@ def nic(host: str, *absent: str, dark: tuple[str, ...] = (), leads: dict[str, st
 def judge(shown: dict[str, list[Data]]) -> tuple[dict[str, list[str]], list[str]]:
     """What is absent on each node, and what stops the run."""
     views, role = views_of(TRIANGLE, HOSTS), tasks()
-    find = role["Find the planned ports that the NIC does not show"]
+    find = role["Find the planned ports that the NIC does not show, and the linked ones that have heard nobody"]
     compare = role["Compare the cables with the plan"]["ansible.builtin.set_fact"]["cabling_verdicts"]
     ask = role["Require that every cable leads where the plan says"]["vars"]
     hostvars = {}
