@@ -97,9 +97,8 @@ options:
         type: path
         required: true
       content:
-        description: Whole content.
+        description: Whole content. Required, but with O(state=absent) for files that are only removed.
         type: str
-        default: ""
       mode:
         description: Permissions, octal, as a string.
         type: str
@@ -234,7 +233,9 @@ class Node:
     def __init__(self, runner: Runner, params: dict[str, t.Any]) -> None:
         self.runner = runner
         self.params = params
-        self.files = [change.File(f["path"], f["content"], int(f["mode"], 8), f["support"]) for f in params["files"]]
+        self.files = [
+            change.File(f["path"], f["content"] or "", int(f["mode"], 8), f["support"]) for f in params["files"]
+        ]
         self.wanted = fabric.Wanted(
             ports=tuple(fabric.WantedPort(p["netdev"], p["mtu"], p["address"]) for p in params["ports"]),
             routes=tuple(Route(r["to"], r["via"], r["netdev"]) for r in params["routes"]),
@@ -518,7 +519,7 @@ def main() -> None:
     route = {name: {"type": "str", "required": True} for name in ("to", "via", "netdev")}
     file = {
         "path": {"type": "path", "required": True},
-        "content": {"type": "str", "default": ""},
+        "content": {"type": "str"},
         "mode": {"type": "str", "default": "0644"},
         "support": {"type": "bool", "default": False},
     }
@@ -538,6 +539,12 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
+    state = module.params["state"]
+    for entry in module.params["files"]:
+        if entry["content"] is None and (state != "absent" or entry["support"]):
+            module.fail_json(
+                msg=f"files: {entry['path']} has no content, which is needed: give it, empty if it is to be"
+            )
     node = Node(ModuleRunner(module), module.params)
     states = {"present": present, "confirmed": confirmed, "restored": restored, "absent": absent}
     # From the first look on: a roll-back in between would leave a change that nothing undoes.

@@ -7,12 +7,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from ansible_collections.switchless.spark.plugins.module_utils._link.reading import bounded, ended, quoted
+from ansible_collections.switchless.spark.plugins.module_utils._node.answer import answer
 from ansible_collections.switchless.spark.plugins.module_utils._node.runner import Runner
 
 from . import version
@@ -75,15 +74,8 @@ def parse(python: str, rc: int, stdout: str, stderr: str) -> Library | None:
     """The answer of ``ASK``; nothing when there is no such interpreter."""
     if rc == 127:
         return None
-    said: Any = None
-    for line in reversed(stdout.splitlines()):
-        if line.startswith("{"):
-            try:
-                said = json.loads(line)
-            except ValueError:
-                continue
-            break
-    if not isinstance(said, Mapping):
+    said = answer(stdout)
+    if said is None:
         words = quoted([*stdout.splitlines(), *stderr.splitlines()])
         return Library(python, detail=f"no answer, {ended(rc)}: {words or 'silence'}")
 

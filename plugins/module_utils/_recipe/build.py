@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ansible_collections.switchless.spark.plugins.module_utils._node.answer import answer
 from ansible_collections.switchless.spark.plugins.module_utils._node.runner import COMMAND_NOT_FOUND, Runner
 
 from . import features
@@ -102,7 +103,7 @@ def ask(runner: Runner, python: str, image: str = "", engine: str = "docker") ->
     result = runner.run(command(python, image, engine))
     if result.rc == COMMAND_NOT_FOUND and not result.stdout:
         return Build(detail=f"{engine if image else python} is not installed")
-    said = _answer(result.stdout)
+    said = answer(result.stdout)
     if said is None:
         words = " ".join((result.stderr or result.stdout).split())[-400:]
         return Build(detail=f"no answer, exit status {result.rc}: {words or 'silence'}")
@@ -136,18 +137,6 @@ def parse(said: Mapping[str, Any]) -> Build:
         unread=tuple(said.get("unread") or ()),
         detail=detail,
     )
-
-
-def _answer(stdout: str) -> Mapping[str, Any] | None:
-    for line in reversed(stdout.splitlines()):
-        if line.startswith("{"):
-            try:
-                said = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(said, Mapping):
-                return said
-    return None
 
 
 def _commit(said: Mapping[str, Any], version: str | None) -> str | None:

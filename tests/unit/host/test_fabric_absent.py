@@ -241,3 +241,12 @@ def test_the_role_gives_every_path_and_no_content_that_hangs_on_a_plan() -> None
     own = render(task["vars"]["__fabric_own"], variables, "fabric")
     assert [Path(file["path"]).name for file in own] == ["fabric-rollback", "switchless-fabric-rollback.service"]
     assert own[0]["content"] == SCRIPT.read_text()
+
+
+@pytest.mark.parametrize(("state", "support"), [("present", False), ("present", True), ("absent", True)])
+def test_a_file_without_content_is_not_taken_for_an_empty_one(bench: Bench, state: str, support: bool) -> None:
+    path = str(bench.node.netplan / "90-switchless-fabric.yaml")
+    result = bench.run(state=state, files=[{"path": path, "support": support}])
+    assert result["failed"]
+    assert f"{path} has no content" in result["msg"]
+    assert Path(path).read_text() == OWN
