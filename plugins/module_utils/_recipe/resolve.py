@@ -68,6 +68,8 @@ def resolve(
         "tensor_parallel": len(order),
         "served_name": recipe.model.served_name,
         "model_path": case.model_path,
+        "api_port": ports[0],
+        "master_port": ports[1],
         "ranks": [_rank(case, node, command, address, ports) for node in case.nodes],
         "memory": [_budget(case, node) for node in case.nodes],
         "expect": _expect(case),
