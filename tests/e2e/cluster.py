@@ -32,6 +32,11 @@ class Played:
         """Give the number of changed tasks by host."""
         return {match[0]: int(match[2]) for match in RECAP.findall(self.text)}
 
+    @property
+    def failed(self) -> dict[str, int]:
+        """Give the number of failed tasks by host."""
+        return {match[0]: int(match[4]) for match in RECAP.findall(self.text)}
+
     def said(self, *words: str) -> bool:
         """Say whether all the words stand in the output, whatever the line breaks."""
         flat = " ".join(self.text.split())
