@@ -46,16 +46,18 @@ class Played:
 
 
 class Cluster:
-    """A lab of one wiring, under a name of its own."""
+    """A lab of one wiring, under a name of its own. ``used``: not as `up` left it; something was done to it."""
 
     def __init__(self, name: str, wiring: str, inventory: str) -> None:
         self.name = name
         self.wiring = CHECKOUT / "lab" / "wiring" / f"{wiring}.toml"
         self.inventory = CHECKOUT / inventory
+        self.used = False
         self.env = os.environ | {"SPARK_LAB": name, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_DISPLAY_FAILED_STDERR": "0"}
 
     def lab(self, *words: str, check: bool = True) -> str:
         """Run one verb of the lab; gives what it printed."""
+        self.used = True
         argv = [
             sys.executable,
             str(CHECKOUT / "lab" / "spark-lab"),
@@ -89,6 +91,7 @@ class Cluster:
 
     def play(self, *words: str, playbook: str = "site.yml", timeout: int = PLAY_SECONDS) -> Played:
         """Run a playbook with further arguments."""
+        self.used = True
         argv = ["ansible-playbook", "-i", str(self.inventory), playbook, *words]
         done = subprocess.run(
             argv,

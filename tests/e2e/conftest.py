@@ -22,6 +22,7 @@ def _fresh(name: str, wiring: str, inventory: str) -> Iterator[Cluster]:
     cluster.lab("destroy")
     try:
         cluster.lab("up")
+        cluster.used = False
         yield cluster
     finally:
         cluster.lab("destroy")
