@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,6 +85,12 @@ class Cluster:
         """Names of the nodes, from the wiring."""
         names: list[str] = tomllib.loads(self.wiring.read_text())["nodes"]
         return names
+
+    def up_for(self, seconds: float) -> None:
+        """Wait until every node has been up for longer than that."""
+        for node in self.names:
+            while (left := seconds - float(self.node(node, "cut -d. -f1 /proc/uptime"))) >= 0:
+                time.sleep(left + 1)
 
     def fabric(self, *words: str) -> Played:
         """Run the plays of the fabric alone."""

@@ -21,6 +21,7 @@ MEMORY = "/var/lib/switchless/cx7/reboots.json"
 SERVER = "/etc/systemd/system/vllm@.service"
 SERVER_UNIT = "[Service]\nExecStart=/usr/bin/sleep infinity\n"
 HARD_SECONDS = 300
+SETTLE_SECONDS = 30  # what the kernel says of a cable earlier than this is part of the boot
 
 
 def boots(ring: Cluster) -> dict[str, str]:
@@ -65,6 +66,7 @@ def _booted(ring: Cluster) -> None:
     """Begin with nodes of which other tests pulled no cable since boot; those of a lab that is new are such nodes."""
     if ring.used:
         power_cycle(ring)
+    ring.up_for(SETTLE_SECONDS)
 
 
 @pytest.fixture
