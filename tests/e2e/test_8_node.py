@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.e2e.cluster import CHECKOUT, Cluster, Played
+from tests.e2e.test_7_clocks import rest, under_load
 
 ROLES = ("host", "nvidia_driver", "cuda", "clock_cap")
 PINNED, LATER, OTHER_BRANCH = "580.173.02", "580.178.04", "590.48.01"
@@ -158,10 +159,12 @@ def test_site_brings_another_driver_by_one_reboot_of_all(pair: Cluster) -> None:
     assert boots(pair) == after
 
 
-def test_what_was_brought_is_there_after_another_reboot(pair: Cluster) -> None:
+def test_what_was_brought_is_there_after_another_reboot_and_caps_the_clock(pair: Cluster) -> None:
     for node in pair.names:
         pair.lab("poweroff", node)
     pair.lab("up")
+    assert under_load(pair) == {"2190"}
+    rest(pair)
     assert "passed" in asked_from_outside(pair, *ROLES, "fabric", "cx7", "transport")
 
 
