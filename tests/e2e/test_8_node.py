@@ -27,10 +27,6 @@ CDI = "/etc/cdi/nvidia.yaml"
 LOADED = "cat /sys/module/nvidia/version; uname -r"
 
 
-def converge(pair: Cluster, *words: str) -> Played:
-    return pair.play("--tags", ",".join(ROLES), *words)
-
-
 def driver(pair: Cluster, *words: str) -> Played:
     return pair.play(*words, playbook="playbooks/nvidia_driver.yml")
 
@@ -79,10 +75,11 @@ def test_a_full_disk_is_seen_before_anything_is_installed(pair: Cluster) -> None
     assert pair.node("spark2", "dpkg-query -W -f '${Package}' 'cuda-toolkit-*' 2>/dev/null || true") == ""
 
 
-def test_all_of_it_once(pair: Cluster) -> None:
+def test_driver_and_toolkits_are_brought_once(pair: Cluster) -> None:
+    """The system and the clock follow with site.yml, below."""
     assert {"nvidia-modprobe", "linux-image-7.0.0-1019-nvidia"} <= moved(pair, "spark1", guarded=True)
     pair.node("spark1", "apt-mark hold jq")
-    played = converge(pair)
+    played = pair.play("--tags", "nvidia_driver,cuda")
     assert played.rc == 0, played.text
     assert played.said("nvcc 13.0.88 in /usr/local/cuda-13.0", "nvcc 13.3.33 in /usr/local/cuda-13.3")
     assert played.said("nvidia-smi says CUDA 13.0: that is the newest CUDA that driver 580.173.02 has")
@@ -109,24 +106,21 @@ def test_holds_that_somebody_removed_come_back(pair: Cluster) -> None:
     assert holds(pair, "spark2") == before
 
 
-def test_repositories_that_are_gone_prove_nothing(pair: Cluster) -> None:
-    with gone(pair, "spark2", "/etc/apt/sources.list.d"):
-        pair.node("spark2", "mkdir /etc/apt/sources.list.d")
-        played = driver(pair)
-        pair.node("spark2", "rmdir /etc/apt/sources.list.d")
-    assert played.rc != 0
-    assert played.said("apt knows no repository that has the driver")
-    assert not any(played.changed.values())
-
-
-def test_a_dpkg_that_was_interrupted_comes_first(pair: Cluster) -> None:
+def test_gone_repositories_and_an_interrupted_dpkg_stop_their_nodes(pair: Cluster) -> None:
+    """Each node is judged by itself, so one run shows both."""
     deb = "/var/lib/spark-lab/apt/spark/pool/common/dgx-dashboard_0.21.0_all.deb"
+    sources = "/etc/apt/sources.list.d"
     pair.node("spark2", f"dpkg --unpack {deb}")
     try:
-        played = driver(pair)
+        with gone(pair, "spark1", sources):
+            pair.node("spark1", f"mkdir {sources}")
+            played = driver(pair)
+            pair.node("spark1", f"rmdir {sources}")
     finally:
         pair.node("spark2", "dpkg --configure -a")
     assert played.rc != 0
+    assert played.failed == {"spark1": 1, "spark2": 1}, played.text
+    assert played.said("apt knows no repository that has the driver")
     assert played.said("dpkg was interrupted at dgx-dashboard", "dpkg --configure -a")
     assert not any(played.changed.values())
 
