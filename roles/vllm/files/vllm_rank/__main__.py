@@ -4,8 +4,8 @@
 """Keeps one rank of a serving group: python3 -I FOLDER rank.json
 
 vLLM is a child of this program and writes to the same journal. One run of it on every rank is one life of the group:
-whatever ends a rank ends all of them, and systemd starts the next life. Exit codes: 0 ended as told, 1 the group or this
-rank failed, 2 the settings cannot be used.
+whatever ends a rank ends all of them, and systemd starts the next life. Exit codes: 0 ended as told, 1 the group or
+this rank failed, 2 the settings cannot be used.
 """
 
 from __future__ import annotations

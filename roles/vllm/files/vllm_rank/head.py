@@ -36,10 +36,7 @@ class Head(Keeper):
         match event:
             case Joined(conn, link, hello):
                 self.links[conn] = link
-                orders = self.group.joined(conn, hello, now)
-                if any(isinstance(order, Close) for order in orders):
-                    say(f"refused a hello of rank {hello.get('rank')!r}")
-                self.obey(orders, now)
+                self.obey(self.group.joined(conn, hello, now), now)
             case Said(conn, message):
                 self.obey(self.group.said(conn, message, now), now)
             case Lost(conn, why):

@@ -58,7 +58,7 @@ class Keeper:
     # what a rank does about things
 
     def begin(self, now: float) -> None:
-        raise NotImplementedError
+        """What is done once, before the loop."""
 
     def handle(self, event: Event | Answer | Stop, now: float) -> None:
         raise NotImplementedError

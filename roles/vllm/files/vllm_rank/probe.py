@@ -22,6 +22,7 @@ MOVING = (
 OPEN = ("vllm:num_requests_running", "vllm:num_requests_waiting")
 MOST_BYTES = 16 * 1024 * 1024
 STRIKES = 2
+LAPSE_SECONDS = 1.0  # between two ticks
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ class Judge:
         self._strikes = {"look": 0, "token": 0}
         self._figures: Figures | None = None
         self._idle = False  # at the last look nothing had moved, and nothing was asked of it
+        self._ticked = float("inf")
         self._still: float | None = None  # since when something is asked and nothing moves
 
     def begin(self, now: float) -> None:
@@ -114,10 +116,10 @@ class Judge:
         if answer.kind == "token":
             self._still = None
         elif answer.question == "look":
-            self._looked(answer.figures, now)
+            self._looked(answer.figures)
         return self.tick(now)
 
-    def _looked(self, seen: Figures | None, now: float) -> None:
+    def _looked(self, seen: Figures | None) -> None:
         """A look that came too late shows no movement, and does not show that nothing is asked."""
         before, self._figures = self._figures, seen or self._figures
         moved = seen is not None and (before is None or seen.counters != before.counters)
@@ -128,8 +130,16 @@ class Judge:
         elif self._still is None:
             self._still = self._asked["look"]
 
+    def _forgive(self, now: float) -> None:
+        """Time in which this program itself stood still is nobody's stall."""
+        lapse, self._ticked = now - self._ticked, now
+        if lapse > LAPSE_SECONDS:
+            self._asked = {question: at + lapse for question, at in self._asked.items()}
+            self._still = None if self._still is None else self._still + lapse
+
     def tick(self, now: float) -> Sick | None:
         """The clock runs also while a look has no answer."""
+        self._forgive(now)
         if not self.serving:
             return None
         since = self._still
@@ -137,7 +147,9 @@ class Judge:
             since = self._asked["look"]
         if since is None or now - since < self.limits.stall_seconds:
             return None
-        asked = "its own" if "token" in self._open else "a"
+        if self._still is None:
+            return Sick("stalled", f"the API has not said how it is for {now - since:.0f} s")
+        asked = "the keeper's own" if "token" in self._open else "a"
         return Sick("stalled", f"no counter moved for {now - since:.0f} s although {asked} request waits")
 
 

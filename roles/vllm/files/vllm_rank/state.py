@@ -65,7 +65,7 @@ def wall(at: float) -> float:
 
 
 def write(path: Path, record: dict[str, Any]) -> str:
-    """Replace a file. A disk that is full must not end a group that serves: the answer is what went wrong, or nothing."""
+    """Replace a file. A full disk must not end a group that serves: the answer is what went wrong, or nothing."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

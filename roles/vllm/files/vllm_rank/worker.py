@@ -23,7 +23,7 @@ class Worker(Keeper):
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
-        self.state, self.since, self.detail = "waiting", time.monotonic(), "begins"
+        self.state, self.since, self.detail = "waiting", time.monotonic(), "looks for what an earlier life left"
         self.life: str | None = None
         self.ended: Ended | None = None
         self._conn = 0  # the number of the connection that counts
@@ -33,14 +33,10 @@ class Worker(Keeper):
         self._code = 1
         self._farewell: float | None = None
 
-    def begin(self, now: float) -> None:
-        self.detail = "makes sure that nothing of an earlier life is left"
-
     def handle(self, event: Event | Answer | Stop, now: float) -> None:
         match event:
             case Joined(conn, link, _hello) if conn == self._conn:
                 self.links[conn] = link
-                self._note("said hello; the head waits for the others")
             case Said(conn, message) if conn == self._conn:
                 self._told(message, now)
             case Lost(conn, why) if conn == self._conn:
@@ -53,7 +49,9 @@ class Worker(Keeper):
 
     def _told(self, message: Message, now: float) -> None:
         kind = message.get("kind")
-        if kind == "refused" and self.state == "waiting":
+        if kind == "beat" and self.state == "waiting":
+            self._note("said hello; the head waits for the others")
+        elif kind == "refused" and self.state == "waiting":
             self._note(f"refused by the head: {message.get('reason')}")
         elif kind == "start" and self.state == "waiting" and self._clear:
             self.life = str(message.get("life"))
