@@ -35,7 +35,9 @@ def vllm_ranks(
             engine=str(engine),
         )
     except (AttributeError, KeyError, TypeError, ValueError) as exc:
-        raise AnsibleFilterError(f"vllm_ranks expects what the filter vllm_recipe gives, and numbers as limits: {exc!r}") from exc
+        raise AnsibleFilterError(
+            f"vllm_ranks expects what the filter vllm_recipe gives, and numbers as limits: {exc!r}"
+        ) from exc
 
 
 class FilterModule:

@@ -37,7 +37,13 @@ def ranks(
     name: str = chosen["name"]
     folder = f"/etc/switchless/vllm/{name}"
     container = chosen["runtime"]["kind"] == "container"
-    agreed = {"ranks": chosen["ranks"], "control": dict(control), "limits": dict(limits), "same": same, "engine": engine}
+    agreed = {
+        "ranks": chosen["ranks"],
+        "control": dict(control),
+        "limits": dict(limits),
+        "same": same,
+        "engine": engine,
+    }
     digest = hashlib.sha256(json.dumps(agreed, sort_keys=True).encode()).hexdigest()
     order = [{"rank": rank["rank"], "host": rank["host"]} for rank in chosen["ranks"]]
     found: dict[str, dict[str, Any]] = {}
