@@ -112,6 +112,14 @@ class Cluster:
         )
         return Played(done.returncode, done.stdout + done.stderr)
 
+    def asked_from_outside(self, *roles: str) -> str:
+        """The post-checks of roles, as a user runs them on a cluster."""
+        folders = [str(CHECKOUT / "tests" / "testinfra" / role) for role in roles]
+        argv = [sys.executable, "-m", "pytest", "-q", *folders, "--inventory", str(self.inventory)]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=CHECKOUT, env=self.env)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
     def addresses(self, node: str) -> dict[str, list[str]]:
         """Give the global IPv4 addresses of a node by device."""
         found: list[dict[str, Any]] = json.loads(self.node(node, "ip -j -4 address show scope global"))

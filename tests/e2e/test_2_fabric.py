@@ -77,6 +77,10 @@ def test_second_run_changes_nothing(ring: Cluster) -> None:
     assert not any(played.changed.values()), played.text
 
 
+def test_post_checks_find_the_ring_as_it_should_be(ring: Cluster) -> None:
+    assert "passed" in ring.asked_from_outside("fabric", "transport")
+
+
 def test_limit_to_one_node(ring: Cluster) -> None:
     unchanged(ring, "--limit", "spark2")
     report = json.loads((CHECKOUT / ".report" / "fabric.json").read_text())

@@ -9,12 +9,10 @@ The tests go on from one another, on two nodes with apt, dpkg and GRUB of their 
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.e2e.cluster import CHECKOUT, Cluster, Played
+from tests.e2e.cluster import Cluster, Played
 from tests.e2e.test_7_clocks import rest, under_load
 
 ROLES = ("host", "nvidia_driver", "cuda", "clock_cap")
@@ -39,15 +37,6 @@ def moved(pair: Cluster, node: str, *, guarded: bool) -> set[str]:
 
 def holds(pair: Cluster, node: str) -> set[str]:
     return set(pair.node(node, "apt-mark showhold").split())
-
-
-def asked_from_outside(pair: Cluster, *roles: str) -> str:
-    """The post-checks of roles, as make verify runs them."""
-    folders = [str(CHECKOUT / "tests" / "testinfra" / role) for role in roles]
-    argv = [sys.executable, "-m", "pytest", "-q", *folders, "--inventory", str(pair.inventory)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=CHECKOUT, env=pair.env)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 def boots(pair: Cluster) -> dict[str, str]:
@@ -159,7 +148,7 @@ def test_what_was_brought_is_there_after_another_reboot_and_caps_the_clock(pair:
     pair.lab("up")
     assert under_load(pair) == {"2190"}
     rest(pair)
-    assert "passed" in asked_from_outside(pair, *ROLES, "fabric", "cx7", "transport")
+    assert "passed" in pair.asked_from_outside(*ROLES, "fabric", "cx7", "transport")
 
 
 def test_another_branch_that_somebody_installed_is_refused(pair: Cluster) -> None:
