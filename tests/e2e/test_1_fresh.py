@@ -10,11 +10,12 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.cluster import CHECKOUT, PLAY_SECONDS, Cluster
+from tests.e2e.cluster import CHECKOUT, PLAY_SECONDS, Cluster, Played
 
 STATE = "find /etc -xdev -newer /run/e2e.mark -type f | sort; ip -br -4 address show scope global; nft list ruleset"
 PENDING = "test -e /var/lib/switchless/fabric/pending/manifest.json && echo armed || true"
@@ -36,26 +37,40 @@ def descendants(pid: int) -> list[int]:
     return [pid, *(found for task in tasks for child in task.read_text().split() for found in descendants(int(child)))]
 
 
+@contextmanager
+def nothing_touched(cluster: Cluster) -> Iterator[None]:
+    """Require that no file in /etc, no address and no rule is changed on any node."""
+    cluster.nodes("touch /run/e2e.mark")
+    before = cluster.nodes(STATE)
+    yield
+    assert cluster.nodes(STATE) == before
+
+
 @pytest.fixture(scope="class")
 def untouched(ring: Cluster) -> Iterator[None]:
-    """Require that the tests change no file in /etc, no address and no rule on any node."""
-    before = {}
-    for node in ring.names:
-        ring.node(node, "touch /run/e2e.mark")
-        before[node] = ring.node(node, STATE)
-    yield
-    assert {node: ring.node(node, STATE) for node in ring.names} == before
+    """Require that the tests touch nothing on the ring."""
+    with nothing_touched(ring):
+        yield
+
+
+def says_what_it_would_do(checked: Played) -> bool:
+    """Say whether check mode went through on fresh nodes and foresees the fabric."""
+    assert checked.rc == 0, checked.text
+    assert all(count > 0 for count in checked.changed.values()), checked.text
+    return checked.said("/etc/netplan/90-switchless-fabric.yaml", "is held by NetworkManager")
+
+
+def test_check_mode_of_the_whole_site_on_fresh_nodes_changes_nothing_and_says_what_it_would_do(pair: Cluster) -> None:
+    with nothing_touched(pair):
+        assert says_what_it_would_do(pair.play("--check", "--diff"))
 
 
 @pytest.mark.usefixtures("untouched")
 class TestNothingIsTouched:
     """Each node is compared with itself once, before and after all of these."""
 
-    def test_check_mode_on_fresh_nodes_changes_nothing_and_says_what_it_would_do(self, ring: Cluster) -> None:
-        played = ring.play("--check", "--diff")
-        assert played.rc == 0, played.text
-        assert all(count > 0 for count in played.changed.values()), played.text
-        assert played.said("/etc/netplan/90-switchless-fabric.yaml", "is held by NetworkManager")
+    def test_check_mode_of_fabric_and_transport_on_a_fresh_ring(self, ring: Cluster) -> None:
+        assert says_what_it_would_do(ring.play("--check", "--diff", "--tags", "fabric,transport"))
 
     def test_pool_that_overlaps_the_management_network(self, ring: Cluster) -> None:
         played = ring.fabric("-e", "fabric_subnet_pool=10.77.0.0/16")
