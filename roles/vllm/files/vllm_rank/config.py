@@ -151,6 +151,10 @@ def parse(data: object, place: str) -> Config:
     argv = top.words("argv")
     if not argv:
         raise ConfigError(f"{place}: argv: seen an empty list, expected the command that the rank runs")
+    limit = Limits(**{entry.name: limits.number(entry.name) for entry in fields(Limits)})
+    if limit.silence_seconds < 3 * limit.beat_seconds:
+        seen = f"{limit.silence_seconds:g}, expected at least 3 times beat_seconds ({limit.beat_seconds:g})"
+        raise ConfigError(f"{place}: limits: silence_seconds: seen {seen}")
     return Config(
         recipe=top.text("recipe"),
         me=me,
@@ -163,7 +167,7 @@ def parse(data: object, place: str) -> Config:
         kill_argv=top.words("kill_argv"),
         gone_argv=top.words("gone_argv"),
         api=api,
-        limits=Limits(**{entry.name: limits.number(entry.name) for entry in fields(Limits)}),
+        limits=limit,
         state_file=Path(top.text("state_file")),
         end_file=Path(top.text("end_file")),
     )
