@@ -16,6 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lab import machine
+from lab.common import LabError, command_env
+from lab.site import Site
+
 CHECKOUT = Path(__file__).parents[2]
 RECAP = re.compile(r"^(\S+)\s+: ok=(\d+)\s+changed=(\d+)\s+unreachable=(\d+)\s+failed=(\d+)", re.MULTILINE)
 PLAY_SECONDS = 900  # a limit for a run that hangs: shared machines are slow at times
@@ -73,8 +77,32 @@ class Cluster:
         return done.stdout
 
     def node(self, node: str, command: str, *, check: bool = True) -> str:
-        """Run a shell command as root on a node; gives what it printed."""
-        return self.lab("exec", node, "sh", "-c", command, check=check)
+        """Run a shell command as root on a node; gives what it printed. As `exec` does, without its 0.4 s to start."""
+        self.used = True
+        if os.geteuid() != 0:
+            return self.lab("exec", node, "sh", "-c", command, check=check)
+        site = Site(self.name)
+        group = site.cgroup(f"node-{node}/exec")
+        try:
+            inside = machine.command(site, node, ["sh", "-c", command])
+            group.create()
+        except (LabError, OSError) as error:  # it is off, or goes down or comes up at this moment
+            if check:
+                raise AssertionError(f"{node}: {command}: {error}") from error
+            return ""
+        argv = ["sh", "-c", 'echo $$ >"$0" && exec "$@"', str(group.path / "cgroup.procs"), *inside]
+        done = subprocess.run(
+            argv,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PLAY_SECONDS,
+            cwd=CHECKOUT,
+            env=command_env(),
+            stdin=subprocess.DEVNULL,
+        )
+        assert not (check and done.returncode), f"{node}: {command}: {done.stdout}{done.stderr}"
+        return done.stdout
 
     def nodes(self, command: str) -> dict[str, str]:
         """Run a shell command as root on every node."""
