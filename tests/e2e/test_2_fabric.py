@@ -142,14 +142,11 @@ def test_same_addresses_routes_and_relay_after_a_reboot(ring: Cluster, laid: dic
     comes_to(ring, laid)
 
 
-def test_nothing_is_lost_when_networkmanager_restarts_and_check_mode_finds_nothing_to_do(
-    ring: Cluster, laid: dict[str, str]
-) -> None:
+def test_nothing_is_lost_when_networkmanager_restarts(ring: Cluster, laid: dict[str, str]) -> None:
     for node in ring.names:
         ring.node(node, "systemctl restart NetworkManager")
     time.sleep(NM_GIVES_UP_SECONDS)
     assert ring.nodes(SHAPE) == laid
-    unchanged(ring, "--check")
 
 
 def test_nftables_restart_does_not_lose_the_relay(ring: Cluster, laid: dict[str, str]) -> None:
@@ -170,7 +167,8 @@ def refused(ring: Cluster, node: str) -> dict[str, int]:
     return {entry["counter"]["name"]: entry["counter"]["packets"] for entry in entries if "counter" in entry}
 
 
-def test_relay_survives_docker_and_what_is_lost_on_one_node_is_mended_there_alone(ring: Cluster) -> None:
+def test_relay_survives_docker_check_mode_has_nothing_to_do_and_one_node_is_mended_alone(ring: Cluster) -> None:
+    """Check mode comes after reboot and restarts too: the node's shape was right after each, its proofs are now."""
     ring.node("spark2", f"cat > /etc/systemd/system/docker.service <<'E'\n{DOCKER_UNIT}E\nsystemctl daemon-reload")
     try:
         for verb in ("start", "restart"):
@@ -178,7 +176,7 @@ def test_relay_survives_docker_and_what_is_lost_on_one_node_is_mended_there_alon
                 "spark2", f"systemctl {verb} docker.service; sleep 2; /usr/local/lib/switchless/fabric-relay check"
             )
             assert "-P FORWARD DROP" in ring.node("spark2", "iptables -S FORWARD")
-        unchanged(ring)
+        unchanged(ring, "--check")
         ring.node("spark2", "iptables -F DOCKER-USER; iptables -A DOCKER-USER -j RETURN")
         played = ring.fabric()
         assert played.rc == 0, played.text
