@@ -32,7 +32,7 @@ demo: ## four fresh virtual Sparks, site.yml over them, the result on the screen
 
 .PHONY: test
 test: ## everything below from lint to faults, two of them at a time
-	@tools/stages setup lint+unit molecule+e2e,faults
+	@tools/stages setup lint+unit molecule,faults+e2e
 
 .PHONY: lint
 lint: setup ## yamllint, ruff, mypy --strict, ansible-lint (production), ansible-test sanity
@@ -60,7 +60,7 @@ e2e: setup ## site.yml and the faults that a fabric must survive, on the lab
 
 .PHONY: faults
 faults: setup ## the NIC's faults and the reboot of the group, on the lab
-	$(PYTEST)/faults.xml tests/e2e/test_4_cx7.py tests/e2e/test_6_faults.py
+	E2E_RING=faults E2E_PAIR=faultspair $(PYTEST)/faults.xml tests/e2e/test_4_cx7.py tests/e2e/test_6_faults.py
 
 .PHONY: links
 links: setup ## the link test on slow, broken and pulled cables, on the lab; not part of test, five minutes
