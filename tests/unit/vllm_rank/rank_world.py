@@ -55,6 +55,7 @@ class World:
         self.control, self.api = free_port(), free_port()
         self.keepers: dict[int, subprocess.Popen[bytes]] = {}
         self.limits: dict[str, float] = dict(LIMITS)
+        self.environment: dict[str, str] = {}  # more of it
         self.hosts = [f"spark{rank + 1}" for rank in range(size)]
         (folder / "group.key").write_text(KEY)
         (folder / "api.key").write_text(API_KEY)
@@ -91,9 +92,13 @@ class World:
 
     # what systemd does
 
-    def start(self, rank: int, **changed: Any) -> None:
+    def write(self, rank: int, **changed: Any) -> Path:
         path = self.folder / f"rank.{rank}.json"
-        path.write_text(json.dumps(self.config(rank, **changed)))
+        path.with_suffix(".new").write_text(json.dumps(self.config(rank, **changed)))
+        return path.with_suffix(".new").replace(path)
+
+    def start(self, rank: int, **changed: Any) -> None:
+        path = self.write(rank, **changed)
         (self.folder / f"pid.{rank}").unlink(missing_ok=True)
         environment = {name: value for name, value in os.environ.items() if name != "NOTIFY_SOCKET"}
         with (self.folder / f"journal.{rank}").open("ab") as journal:
@@ -102,7 +107,9 @@ class World:
                 stdin=subprocess.DEVNULL,
                 stdout=journal,
                 stderr=journal,
-                env=environment | {"RANK_UNIT": f"{self.folder}:{rank}", "http_proxy": "http://127.0.0.1:9"},
+                env=environment
+                | {"RANK_UNIT": f"{self.folder}:{rank}", "http_proxy": "http://127.0.0.1:9"}
+                | self.environment,
             )
         if rank == 0:
             until("the head listens", self.listens)
@@ -128,6 +135,9 @@ class World:
         code = keeper.wait(PATIENCE)
         assert self.left(rank) == []
         return code
+
+    def all_but(self, stays: int) -> list[int]:
+        return [self.exits(rank) for rank in sorted(self.keepers) if rank != stays]
 
     def all_exit(self) -> list[int]:
         return [self.exits(rank) for rank in sorted(self.keepers)]

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from types import UnionType
 from typing import Any
 
 LEAST_KEY_BYTES = 16
@@ -60,10 +62,42 @@ class Config:
     limits: Limits
     state_file: Path
     end_file: Path
+    origin: tuple[Path, tuple[int, int]] | None = None  # the file that was read, and which one it was
 
     @property
     def rank(self) -> int:
         return self.me.rank
+
+    def changed(self) -> bool:
+        """Whether another rank.json has taken the place of the one that was read."""
+        try:
+            return self.origin is not None and stamp(self.origin[0]) != self.origin[1]
+        except OSError:
+            return False
+
+
+def stamp(path: Path) -> tuple[int, int]:
+    seen = path.stat()
+    return seen.st_ino, seen.st_mtime_ns
+
+
+Rule = tuple[str, Callable[[Any], bool]]
+TEXT: Rule = ("text", lambda value: isinstance(value, str) and value != "")
+LIST: Rule = ("a list", lambda value: isinstance(value, list))
+WORDS: Rule = (
+    "a list of texts",
+    lambda value: isinstance(value, list) and all(isinstance(each, str) for each in value),
+)
+COMMAND: Rule = ("the command that the rank runs, a list of texts", lambda value: WORDS[1](value) and len(value) > 0)
+NUMBER: Rule = ("a number above 0", lambda value: _number(value, int | float) and 0 < value < math.inf)
+
+
+def _number(value: object, kind: type | UnionType) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def _up_to(most: int) -> Rule:
+    return (f"a whole number from 0 to {most}", lambda value: _number(value, int) and 0 <= value <= most)
 
 
 class _Reader:
@@ -75,109 +109,89 @@ class _Reader:
         self.data: dict[str, Any] = data
         self.place = place
 
-    def _take(self, name: str, good: bool, wanted: str) -> None:
-        if not good:
+    def take(self, name: str, rule: Rule) -> Any:
+        wanted, good = rule
+        if not good(self.data.get(name)):
             seen = repr(self.data[name]) if name in self.data else "nothing"
             raise ConfigError(
                 f"{self.place}: {name}: seen {seen}, expected {wanted}; run the play that writes it again"
             )
-
-    def text(self, name: str) -> str:
-        value = self.data.get(name)
-        self._take(name, isinstance(value, str) and value != "", "text")
-        return str(value)
-
-    def number(self, name: str) -> float:
-        value = self.data.get(name)
-        good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0
-        self._take(name, good, "a number above 0")
-        return float(self.data[name])
-
-    def whole(self, name: str, most: int) -> int:
-        value = self.data.get(name)
-        good = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
-        self._take(name, good, f"a whole number from 0 to {most}")
-        return int(self.data[name])
-
-    def words(self, name: str) -> tuple[str, ...]:
-        value = self.data.get(name)
-        self._take(name, isinstance(value, list) and all(isinstance(word, str) for word in value), "a list of texts")
-        return tuple(self.data[name])
+        return self.data[name]
 
     def inner(self, name: str) -> _Reader:
         return _Reader(self.data.get(name), f"{self.place}: {name}")
 
     def secret(self, name: str) -> bytes:
         """What a key file holds. It is never part of a message."""
-        path = self.text(name)
+        path = self.take(name, TEXT)
         try:
             secret = Path(path).read_bytes().strip()
         except OSError as error:
             raise ConfigError(f"{self.place}: {name}: {path} cannot be read: {error.strerror}") from None
         if len(secret) < LEAST_KEY_BYTES or not all(0x21 <= byte <= 0x7E for byte in secret):
             raise ConfigError(
-                f"{path}: expected one word of at least {LEAST_KEY_BYTES} printable characters; write a new key"
+                f"{path}: expected one word of at least {LEAST_KEY_BYTES} printable characters; make a new key"
             )
         return secret
 
 
 def _ranks(top: _Reader) -> tuple[Member, ...]:
-    found = [_Reader(entry, f"{top.place}: ranks") for entry in top.data.get("ranks") or []]
-    ranks = tuple(Member(entry.whole("rank", 1023), entry.text("host")) for entry in found)
-    if [member.rank for member in ranks] != list(range(len(ranks))) or not ranks:
-        seen = [member.rank for member in ranks]
+    found = [_Reader(entry, f"{top.place}: ranks") for entry in top.take("ranks", LIST)]
+    ranks = tuple(Member(entry.take("rank", _up_to(1023)), entry.take("host", TEXT)) for entry in found)
+    seen = [member.rank for member in ranks]
+    if seen != list(range(len(ranks))) or not ranks:
         raise ConfigError(f"{top.place}: ranks: seen {seen}, expected 0, 1, … without a gap and in this order")
     return ranks
+
+
+def _limits(read: _Reader) -> Limits:
+    limits = Limits(**{entry.name: float(read.take(entry.name, NUMBER)) for entry in fields(Limits)})
+    if limits.silence_seconds < 3 * limits.beat_seconds:
+        wanted = f"at least 3 times beat_seconds ({limits.beat_seconds:g})"
+        raise ConfigError(f"{read.place}: silence_seconds: seen {limits.silence_seconds:g}, expected {wanted}")
+    return limits
+
+
+def _api(read: _Reader) -> Api:
+    url = read.take("url", TEXT).rstrip("/")
+    if not url.startswith(("http://", "https://")):
+        raise ConfigError(f"{read.place}: url: seen {url!r}, expected http://… or https://…")
+    return Api(url, read.take("model", TEXT), read.secret("key_file").decode("ascii"))
 
 
 def parse(data: object, place: str) -> Config:
     """All of rank.json, with the keys read from their files."""
     top = _Reader(data, place)
-    if top.data.get("schema") != 1:
-        raise ConfigError(
-            f"{place}: schema: seen {top.data.get('schema')!r}, expected 1; run the play that writes it again"
-        )
+    top.take("schema", ("1", lambda value: value == 1))
     ranks = _ranks(top)
-    me = Member(top.whole("rank", len(ranks) - 1), top.text("host"))
+    me = Member(top.take("rank", _up_to(len(ranks) - 1)), top.take("host", TEXT))
     if ranks[me.rank] != me:
         raise ConfigError(f"{place}: this is {me}, but the list of ranks has {ranks[me.rank]}")
-    control, limits = top.inner("control"), top.inner("limits")
-    api = None
-    if me.rank == 0:
-        served = top.inner("api")
-        api = Api(served.text("url").rstrip("/"), served.text("model"), served.secret("key_file").decode("ascii"))
-        if not api.url.startswith(("http://", "https://")):
-            raise ConfigError(f"{place}: api: url: seen {api.url!r}, expected http://… or https://…")
-    argv = top.words("argv")
-    if not argv:
-        raise ConfigError(f"{place}: argv: seen an empty list, expected the command that the rank runs")
-    limit = Limits(**{entry.name: limits.number(entry.name) for entry in fields(Limits)})
-    if limit.silence_seconds < 3 * limit.beat_seconds:
-        seen = f"{limit.silence_seconds:g}, expected at least 3 times beat_seconds ({limit.beat_seconds:g})"
-        raise ConfigError(f"{place}: limits: silence_seconds: seen {seen}")
+    control = top.inner("control")
     return Config(
-        recipe=top.text("recipe"),
+        recipe=top.take("recipe", TEXT),
         me=me,
         ranks=ranks,
-        group=top.text("group"),
-        address=control.text("address"),
-        port=control.whole("port", 65535),
+        group=top.take("group", TEXT),
+        address=control.take("address", TEXT),
+        port=control.take("port", _up_to(65535)),
         key=top.secret("key_file"),
-        argv=argv,
-        kill_argv=top.words("kill_argv"),
-        gone_argv=top.words("gone_argv"),
-        api=api,
-        limits=limit,
-        state_file=Path(top.text("state_file")),
-        end_file=Path(top.text("end_file")),
+        argv=tuple(top.take("argv", COMMAND)),
+        kill_argv=tuple(top.take("kill_argv", WORDS)),
+        gone_argv=tuple(top.take("gone_argv", WORDS)),
+        api=_api(top.inner("api")) if me.rank == 0 else None,
+        limits=_limits(top.inner("limits")),
+        state_file=Path(top.take("state_file", TEXT)),
+        end_file=Path(top.take("end_file", TEXT)),
     )
 
 
 def read(path: Path) -> Config:
     try:
+        origin = path, stamp(path)
         data = json.loads(path.read_bytes())
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
     except ValueError as error:
         raise ConfigError(f"{path} is not JSON: {error}") from None
-    return parse(data, str(path))
+    return replace(parse(data, str(path)), origin=origin)

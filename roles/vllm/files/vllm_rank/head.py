@@ -15,7 +15,8 @@ from .config import Api, Config
 from .group import Close, End, Exit, Group, Order, Send, Start
 from .keeper import Keeper, Stop, say
 from .probe import Answer, Judge, Sick, ask_token, look
-from .wire import Event, Joined, Lost, Message, Said, Trouble, listen
+from .state import Ended
+from .wire import Event, Joined, Lost, Said, Trouble, listen
 
 
 class Head(Keeper):
@@ -63,45 +64,33 @@ class Head(Keeper):
                 self._ask(question)
             self._judged(self.judge.tick(now), now)
 
-    def beat(self) -> Message:
-        return {"kind": "beat"}
-
     def view(self) -> state.View:
         return self.group.view(self.child.pid)
 
     def publish(self) -> None:
         super().publish()
-        key = (self.group.ended, self.group.code)
-        if self.group.began is not None and self.group.ended is not None and key != self._recorded:
-            self._recorded = key
-            self.save(self.config.end_file, self._end_record())
+        group = self.group
+        if group.began is not None and group.ended is not None and (group.ended, group.code) != self._recorded:
+            self._recorded = (group.ended, group.code)
+            self._record_end(self.record(), group.ended, group.began, group.served)
 
-    def _end_record(self) -> dict[str, Any]:
-        group, ended = self.group, self.group.ended
-        ranks = [(peer.member.rank, peer.member.host, peer.invocation) for peer in group.peers.values()]
-        return {
-            "schema": 1,
-            "recipe": self.config.recipe,
-            "life": group.life,
-            "began": state.wall(group.began) if group.began is not None else None,
-            "served": state.wall(group.served) if group.served is not None else None,
-            "ended": state.wall(ended.at) if ended else None,
-            "reason": ended.reason if ended else "",
-            "rank": ended.rank if ended else 0,
-            "host": ended.host if ended else "",
-            "detail": ended.detail if ended else "",
-            "ranks": [dict(zip(("rank", "host", "invocation"), entry, strict=True)) for entry in ranks],
-        }
+    def _record_end(self, left: dict[str, Any], ended: Ended, began: float | None, served: float | None) -> None:
+        """last_end.json, of what state.json says of a life."""
+        why = ended.record()
+        times = {name: None if at is None else state.wall(at) for name, at in (("began", began), ("served", served))}
+        ranks = [
+            {name: rank.get(name) for name in ("rank", "host", "invocation")}
+            for rank in left["ranks"]
+            if isinstance(rank, dict)
+        ]
+        record = {"schema": 1, "recipe": self.config.recipe, "life": left.get("life"), **times, "ended": why.pop("at")}
+        self.save(self.config.end_file, record | why | {"ranks": ranks})
 
     def _bury(self, left: dict[str, Any], now: float) -> None:
         """A keeper that was killed could not say how its life ended; its state tells that it was alive."""
-        if left.get("state") not in ("starting", "serving") or left.get("recipe") != self.config.recipe:
-            return
-        detail = "the head's keeper ended without a word: it was killed, or did not answer systemd's watchdog"
-        ranks = [{name: rank.get(name) for name in ("rank", "host", "invocation")} for rank in left.get("ranks", [])]
-        record = {"schema": 1, "recipe": self.config.recipe, "life": left.get("life"), "began": None, "served": None}
-        record |= {"ended": state.wall(now), "reason": "rank_silent", "rank": 0, "host": self.config.me.host}
-        self.save(self.config.end_file, record | {"detail": detail, "ranks": ranks})
+        if left.get("state") in ("starting", "serving") and isinstance(left.get("ranks"), list):
+            detail = "the head's keeper ended without a word: it was killed, or did not answer systemd's watchdog"
+            self._record_end(left, Ended("rank_silent", 0, self.config.me.host, detail, now), None, None)
 
     def obey(self, orders: list[Order], now: float) -> None:
         for order in orders:

@@ -72,9 +72,6 @@ class Keeper:
     def tick(self, now: float) -> None:
         raise NotImplementedError
 
-    def beat(self) -> Message:
-        raise NotImplementedError
-
     def view(self) -> state.View:
         raise NotImplementedError
 
@@ -87,7 +84,10 @@ class Keeper:
             say(f"{view.state}: {view.detail}")
             notify(f"STATUS={view.state}: {view.detail}".replace("\n", " "))
         self._shown = view
-        self.save(self.config.state_file, view.record(self.config, self.invocation, self.boot_id))
+        self.save(self.config.state_file, self.record())
+
+    def record(self) -> dict[str, Any]:
+        return self.view().record(self.config, self.invocation, self.boot_id)
 
     # the loop
 
@@ -113,8 +113,11 @@ class Keeper:
             if now - self._beat_at >= self.config.limits.beat_seconds:
                 self._beat_at = now
                 notify("WATCHDOG=1")
+                if self.view().state in ("waiting", "gathering") and self.config.changed():
+                    say("rank.json is another one; ends, so that systemd starts with that")
+                    self.code = 0
                 for conn in list(self.links):
-                    self.send(conn, self.beat())
+                    self.send(conn, {"kind": "beat"})
         self.publish()
         notify("STOPPING=1")
         return self.code

@@ -50,9 +50,9 @@ class Worker(Keeper):
     def _told(self, message: Message, now: float) -> None:
         kind = message.get("kind")
         if kind == "beat" and self.state == "waiting":
-            self._note("said hello; the head waits for the others")
+            self.detail = "said hello; the head waits for the others"
         elif kind == "refused" and self.state == "waiting":
-            self._note(f"refused by the head: {message.get('reason')}")
+            self.detail = f"refused by the head: {message.get('reason')}"
         elif kind == "start" and self.state == "waiting" and self._clear:
             self.life = str(message.get("life"))
             self._enter("running", "runs", now)
@@ -60,11 +60,11 @@ class Worker(Keeper):
         elif kind == "end" and self.state == "running" and message.get("life") == self.life:
             why = message.get("why")
             why = why if isinstance(why, dict) else {}
+            rank = why.get("rank")
+            texts = {name: str(why.get(name)) for name in ("reason", "host", "detail")}
             self._code = 0
             self._end(
-                Ended(*(str(why.get("reason")), _rank(why), str(why.get("host")), str(why.get("detail"))), now),
-                bool(message.get("graceful")),
-                now,
+                Ended(rank=rank if isinstance(rank, int) else 0, at=now, **texts), message.get("graceful") is True, now
             )
 
     def _lost(self, why: str, now: float) -> None:
@@ -72,7 +72,7 @@ class Worker(Keeper):
         self._dialing = False
         if self.state == "waiting":
             if not self.detail.startswith("refused"):
-                self._note(f"waits for the head at {self.config.address} port {self.config.port}: {why}")
+                self.detail = f"waits for the head at {self.config.address} port {self.config.port}: {why}"
         elif self.state == "running":
             head = self.config.ranks[0]
             self._end(Ended("rank_silent", 0, head.host, f"the head's keeper is lost: {why}", now), False, now)
@@ -133,19 +133,8 @@ class Worker(Keeper):
         ids = {"group": self.config.group, "invocation": self.invocation, "boot_id": self.boot_id}
         return {"kind": "hello"} | me | ids
 
-    def beat(self) -> Message:
-        return {"kind": "beat"}
-
-    def _note(self, detail: str) -> None:
-        self.detail = detail
-
     def _enter(self, name: str, detail: str, now: float) -> None:
         self.state, self.since, self.detail = name, now, detail
 
     def view(self) -> state.View:
         return state.View(self.state, self.since, self.detail, self.life, self.child.pid, (), self.ended)
-
-
-def _rank(why: dict[str, object]) -> int:
-    rank = why.get("rank")
-    return rank if isinstance(rank, int) else 0
