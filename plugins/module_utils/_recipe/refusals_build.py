@@ -20,7 +20,7 @@ from .nodes import Node
 SAFE_SEQUENCES = 2
 """With at most two sequences the block zeroer has never hit a live block (the second article's finding 12)."""
 
-SAME = ("version", "commit", "record_sha256", "torch", "nccl", "flashinfer")
+SAME = ("version", "commit", "record_sha256", "content_sha256", "packages_sha256", "torch", "nccl", "flashinfer")
 
 
 def refusals(case: Case) -> Iterator[str]:

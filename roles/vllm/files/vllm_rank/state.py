@@ -51,6 +51,7 @@ class View:
             "state": self.state,
             "since": wall(self.since),
             "life": self.life,
+            "group": config.group,
             "invocation": invocation,
             "boot_id": boot_id,
             "child": self.child,
