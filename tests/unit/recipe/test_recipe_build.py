@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import ast
+import hashlib
 import json
 import subprocess
 import sys
@@ -185,6 +187,7 @@ def test_a_cuda_build_with_all_around_it(
     assert node.asked == [["/opt/vllm/bin/python", "-I", "-c", build.ASK, json.dumps(features.wanted())]]
     del said["features"]
     record = said.pop("record_sha256")
+    assert len(said.pop("content_sha256")) == len(said.pop("packages_sha256")) == 64
     assert said == {
         "schema": 1,
         "installed": True,
@@ -285,10 +288,111 @@ def test_the_record_tells_contents_and_nothing_else(
     assert hashes[3] is None
 
 
+def tree_of(site: Path) -> Path:
+    """A package with a compiled file and a folder below."""
+    sources(site, {"v1/core.py": "x = 1\n", "config.json": "{}"}, "_C.abi3.so")
+    (site / "vllm/_C.abi3.so").write_bytes(b"ELF 1")
+    install(site, "vllm", "0.27.1", record="vllm/v1/core.py,sha256=A,1\n")
+    return site / "vllm"
+
+
+def test_the_content_is_what_is_on_the_disk(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    first = tree_of(tmp_path / "first")
+    Python(monkeypatch, first.parent)
+    before = info(capsys)
+    wanted = hashlib.sha256()
+    for name, size, text in (
+        ("_C.abi3.so", 5, b""),
+        ("__init__.py", 31, b"raise RuntimeError('imported')\n"),
+        ("config.json", 2, b""),
+        ("v1/core.py", 6, b"x = 1\n"),
+    ):
+        wanted.update(f"{name}\0{size}\0".encode() + text)
+    assert before["content_sha256"] == wanted.hexdigest()
+    second = tree_of(tmp_path / "elsewhere/second")
+    (second / "__pycache__").mkdir()
+    (second / "__pycache__/core.cpython-312.pyc").write_bytes(b"compiled")
+    Python(monkeypatch, second.parent)
+    assert info(capsys)["content_sha256"] == before["content_sha256"]
+
+
+CHANGES = [
+    ("v1/core.py", b"x = 2\n", True),
+    ("v1/new.py", b"", True),
+    ("v1/core.py", None, True),
+    ("_C.abi3.so", b"ELF 22", True),
+    # Only the size of what is compiled counts, so that it stays quick.
+    ("_C.abi3.so", b"ELF 2", False),
+    ("v1/__pycache__/core.pyc", b"1", False),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "seen"), CHANGES)
+def test_a_file_that_was_changed_after_the_installation(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    name: str,
+    text: bytes | None,
+    seen: bool,
+) -> None:
+    folder = tree_of(tmp_path)
+    Python(monkeypatch, tmp_path)
+    before = info(capsys)
+    if text is None:
+        (folder / name).unlink()
+    else:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(text)
+    after = info(capsys)
+    assert (after["content_sha256"] != before["content_sha256"]) is seen
+    assert after["record_sha256"] == before["record_sha256"]
+
+
+def test_a_file_that_cannot_be_read(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    folder = tree_of(tmp_path)
+    (folder / "gone.py").symlink_to("nowhere")
+    Python(monkeypatch, tmp_path)
+    said = info(capsys)
+    assert (said["installed"], said["content_sha256"]) == (True, None)
+    assert said["unread"] == [f"{folder}/gone.py: No such file or directory"]
+
+
+def test_all_packages_count(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    found = []
+    for number, packages in enumerate(
+        (
+            (("b.c_d", "1"), ("A", "2")),
+            (("a", "2"), ("B-c-d", "1")),
+            (("a", "2"), ("b-c-d", "1.1")),
+            (("a", "2"),),
+        )
+    ):
+        site = tmp_path / str(number)
+        site.mkdir()
+        for dist, version in packages:
+            install(site, dist, version)
+        Python(monkeypatch, site)
+        found.append(info(capsys)["packages_sha256"])
+    assert found[0] == found[1] == hashlib.sha256(b"a==2\nb-c-d==1").hexdigest()
+    assert len(set(found)) == 3
+
+
+def test_any_python_from_3_8_can_run_the_question() -> None:
+    ast.parse(build.ASK, feature_version=(3, 8))
+
+
 def test_nothing_is_there(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     Python(monkeypatch, tmp_path)
     said = info(capsys)
     assert (said["installed"], said["detail"], said["features"], said["build"]) == (False, "no vLLM", {}, None)
+    assert (said["content_sha256"], said["packages_sha256"]) == (None, hashlib.sha256(b"").hexdigest())
 
 
 @pytest.mark.parametrize(
