@@ -115,7 +115,8 @@ def rank(host: str, place: int | None, given: object) -> Rank:
     data = given.get("rank", given) if isinstance(given, Mapping) else None
     shown = data.get("unit") if isinstance(data, Mapping) else None
     if not isinstance(data, Mapping) or not isinstance(shown, Mapping) or not shown.get("active"):
-        said = str(data.get("unit_detail") or "") if isinstance(data, Mapping) else ""
+        # A node that Ansible could not reach has msg in the result.
+        said = str(data.get("unit_detail") or data.get("msg") or "") if isinstance(data, Mapping) else ""
         return Rank(host, place, silence=said)
     kept, config, end = (_mapping(data.get(name)) for name in ("state", "config", "last_end"))
     state = _mapping(kept.get("data"))

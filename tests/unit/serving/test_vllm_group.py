@@ -114,6 +114,16 @@ CASES: dict[str, tuple[tuple[Any, Any, Any], str, list[tuple[int, str]]]] = {
         "inconsistent",
         [(2, "spark3 gave no answer")],
     ),
+    "a node that Ansible could not reach": (
+        (SERVING, runs(1), {"unreachable": True, "msg": "No route to host"}),
+        "inconsistent",
+        [(2, "spark3 gave no answer (No route to host)")],
+    ),
+    "a node without systemd": (
+        (SERVING, runs(1), {"rank": {"unit": {"active": ""}, "unit_detail": "systemctl exited 1"}}),
+        "inconsistent",
+        [(2, "spark3 gave no answer (systemctl exited 1)")],
+    ),
     "the head gives no answer": (
         (None, waits(1), waits(2)),
         "inconsistent",
