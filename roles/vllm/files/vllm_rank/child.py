@@ -92,13 +92,11 @@ class Child:
         return ""
 
     def end(self, graceful: bool, now: float) -> None:
-        """Ends it and all that came from it. An end that is already under way only becomes faster."""
-        kill_from = now
+        """Ends it and all that came from it."""
+        self._kill_from = now
         if graceful and self.pid is not None:
-            kill_from = now + self.config.limits.stop_seconds
-            if self._kill_from is None:
-                os.kill(self.pid, signal.SIGTERM)  # it was not reaped yet, so the number is still its own
-        self._kill_from = kill_from if self._kill_from is None else min(kill_from, self._kill_from)
+            self._kill_from = now + self.config.limits.stop_seconds
+            os.kill(self.pid, signal.SIGTERM)  # it was not reaped yet, so the number is still its own
 
     def poll(self, now: float) -> bool:
         """Reap, kill what is to be killed. True when the main process has just ended; its status is in `status`."""
