@@ -187,6 +187,7 @@ def _answer(ranks: list[Rank], state: str, reasons: list[Reason]) -> dict[str, A
         "state": state,
         "since": None if state in (ABSENT, INCONSISTENT) else since,
         "life": head.life if head.live else None,
+        "group": head.state.get("group") if head.live else None,
         "restarts": head.unit.get("restarts"),
         "last_end": _last_end(head, ranks),
         "reasons": [one.as_dict() for one in sorted(reasons, key=lambda one: not one.hard)],

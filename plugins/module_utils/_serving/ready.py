@@ -11,7 +11,7 @@ Whose token it is counts: a request that the group before answered says nothing 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .group_look import LIVE, Look, stale
@@ -111,6 +111,7 @@ class Waiter:
         self._until = clock() + wanted.seconds
         self._awaited: str | None = None
         self._down: float | None = None
+        self._missed = False
         self._old: frozenset[str] = wanted.not_these or frozenset()
 
     def wait(self) -> Outcome:
@@ -186,14 +187,19 @@ class Waiter:
             return Outcome(here, detail=text)
         self._down = None
         gone = here.state in ("gathering", "waiting") or (here.life is not None and here.life != self._awaited)
-        if self._awaited is not None and gone:
-            text = f"life {self._awaited} ended, and the head left no word of it"
-            return Outcome(here, failed=True, detail=text)
-        return None
+        if self._awaited is None or not gone:
+            self._missed = False
+            return None
+        # A keeper that was killed has no last word: the next one writes it, in a moment.
+        failed, self._missed = self._missed, True
+        text = f"life {self._awaited} ended, and the head left no word of it"
+        return Outcome(here, failed=failed, detail=text)
 
     def _ending(self, outcome: Outcome) -> Outcome:
         """The time is over. A life that ends by now will not come to serve."""
         here = outcome.now
+        if self._missed:
+            return replace(outcome, failed=True)
         if here.state != "ending" or here.life is None or here.life in self._old:
             return outcome
         ended = dict(here.ended or {})

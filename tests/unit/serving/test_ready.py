@@ -141,14 +141,28 @@ FAILURES: dict[str, tuple[list[Look], frozenset[str] | None, str, Any, float]] =
         None,
         f"life {LIFE} ended, and the head left no word of it",
         None,
-        2.0,
+        3.0,
+    ),
+    "the keeper was killed, and the next one says so": (
+        [head("starting"), head(None), head("gathering", None), head("gathering", None, end=COUNTED)],
+        None,
+        "the life ended, rank_ended",
+        LIFE,
+        3.0,
+    ),
+    "the keeper was killed at the end of the wait": (
+        [*[head("starting")] * 20, head("gathering", None)],
+        None,
+        f"life {LIFE} ended, and the head left no word of it",
+        None,
+        20.0,
     ),
     "another life came": (
         [head("starting"), head("starting", "f" * 32)],
         None,
         f"life {LIFE} ended, and the head left no word of it",
         None,
-        1.0,
+        2.0,
     ),
     "it takes long to end": (
         [

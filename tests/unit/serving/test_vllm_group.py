@@ -250,7 +250,8 @@ def test_states(case: str) -> None:
 
 
 def test_a_group_that_serves() -> None:
-    serving = node(keeper(0, "serving", ranks=listed("running", "running", "running")), restarts=2, end=end())
+    state = keeper(0, "serving", ranks=listed("running", "running", "running"), group="a" * 64)
+    serving = node(state, restarts=2, end=end())
     said = vllm_group({"spark1": serving, "spark2": runs(1)["rank"], "spark3": runs(2)}, list(HOSTS))
     assert (said["recipe"], said["state"], said["life"], said["restarts"], said["since"]) == (
         *("lab", "serving", LIFE, 2, NOW - 100.0),
@@ -260,6 +261,7 @@ def test_a_group_that_serves() -> None:
         ("spark2", "running", INVOCATIONS[1]),
         ("spark3", "running", INVOCATIONS[2]),
     ]
+    assert said["group"] == "a" * 64
     assert said["summary"] == "vllm@lab over spark1, spark2, spark3: serving."
 
 
@@ -272,7 +274,7 @@ def test_the_last_end_has_every_rank() -> None:
         (1, "spark2", None),
         (2, "spark3", None),
     ]
-    assert (said["life"], said["since"]) == (None, NOW - 200.0)
+    assert (said["life"], said["group"], said["since"]) == (None, None, NOW - 200.0)
 
 
 def test_a_host_that_is_no_rank() -> None:
