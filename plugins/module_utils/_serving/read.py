@@ -49,13 +49,14 @@ GREP = (
     r"|took |finished in|snapshot:|in world size|world_size=|Starting |Capturing|Warming up|startup complete|Stopping"
     r"|NCCL INFO NCCL_|NCCL version|Connected all rings|NET/|No available shared memory|not found|[Cc]annot|assert"
     r"|nvcc|Driver|ibv_|Watchdog|neither|in use|unrecognized|Process |[Mm]ismatch|missing ranks|launched up to"
+    r"|attention backend|KV cache layout|is using nccl"
 )
 KERNEL_GREP = r"NVRM|[Oo]ut of memory|oom-kill|Xid|segfault|blocked for more than|general protection"
 
 _CONTEXT = re.compile(
     r"NCCL (?:WARN|ERROR)|ibv_|NCCL version|set by environment|Connected all rings|NET/\w+ : Using|Using network"
     r"|Init COMPLETE|channels loaded|No available shared memory|world_size=|launched up to operation|missing ranks"
-    r"|clients joined|NVRM|Out of memory"
+    r"|clients joined|NVRM|Out of memory|attention backend|KV cache layout|is using nccl"
 )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import shown
 from ansible_collections.switchless.spark.plugins.module_utils._fabric.plain import plain
 from ansible_collections.switchless.spark.plugins.module_utils._nccl.version import parse as version_of
+from ansible_collections.switchless.spark.plugins.module_utils._nccl.version import too_old
 
 from .journal import number
 from .resolved_ranks import Chosen, chosen
@@ -180,16 +181,17 @@ def _nccl(seen: Chosen, wanted: object, ranks: int | None) -> Iterator[Differenc
     remedy = (
         "load the same NCCL on all ranks: see vllm_build_info and transport_info of the node, and VLLM_NCCL_SO_PATH"
     )
+    versions = sorted({name for names in seen.values() for name in names})
+    if len({version_of(name) for name in versions}) > 1:
+        yield Difference(what, ", ".join(versions), "one version on all ranks", remedy)
     if wanted in (None, ""):
-        versions = sorted({name for names in seen.values() for name in names})
-        if len(versions) > 1:
-            yield Difference(what, ", ".join(versions), "one version on all ranks", remedy)
         return
     yield from _unread(what, seen, wanted, ranks)
+    least = version_of(str(wanted))
     for rank, names in seen.items():
-        wrong = [name for name in names if version_of(name) != version_of(str(wanted))]
-        if wrong:
-            yield Difference(_of(what, rank), ", ".join(wrong), wanted, remedy)
+        old = [name for name in names if least is not None and too_old(name, least)]
+        if old:
+            yield Difference(_of(what, rank), ", ".join(old), f"{wanted} or newer", remedy)
 
 
 def _unread(what: str, seen: Chosen, wanted: object, ranks: int | None) -> Iterator[Difference]:
