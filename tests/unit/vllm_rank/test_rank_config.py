@@ -26,7 +26,7 @@ def test_what_is_read(tmp_path: Path) -> None:
     assert (head.api.key, head.key) == (API_KEY, KEY.encode())
     assert worker.api is None
     assert str(worker.me) == "rank 1 (spark2)"
-    assert worker.limits.silence_seconds == 2.0
+    assert worker.limits.silence_seconds == 20.0
     assert API_KEY not in repr(head)
     assert KEY not in repr(head)
 
@@ -50,7 +50,7 @@ def test_what_is_read(tmp_path: Path) -> None:
         (lambda data: data["control"].update(port=70000), "control: port: seen 70000"),
         (lambda data: data["limits"].update(stall_seconds="60"), "limits: stall_seconds: seen '60', expected a number"),
         (lambda data: data["limits"].update(beat_seconds=0), "limits: beat_seconds: seen 0, expected a number above 0"),
-        (lambda data: data["limits"].update(beat_seconds=1), "silence_seconds: seen 2, expected at least 3 times"),
+        (lambda data: data["limits"].update(beat_seconds=8), "silence_seconds: seen 20, expected at least 3 times"),
         (lambda data: data.update(api=None), "api: seen NoneType, expected an object"),
         (lambda data: data["api"].update(url="file:///etc/passwd"), "expected http://"),
         (lambda data: data.update(key_file="/nonexistent"), "/nonexistent cannot be read: No such file"),
