@@ -85,8 +85,8 @@ bench: setup ## measures: printed, not asserted
 	@for bench in tests/bench/*.py; do printf '\n━━━ %s ━━━\n' "$$bench"; python "$$bench" || exit; done
 
 .PHONY: lab-up
-lab-up: setup ## start the virtual Sparks
-	$(LAB) up
+lab-up: setup ## start the virtual Sparks (SERVING=1: with what they need to serve a model)
+	$(LAB) up $(if $(SERVING),--serving)
 
 .PHONY: lab-down
 lab-down: ## stop them; nothing is left but files under .lab/

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from lab import cables, faults, host, inject, lifecycle, machine, watch
 from lab.common import LabError, command_env, run
 from lab.procs import Process
+from lab.serving import lab as serving
 from lab.site import STORE, Site
 from lab.wiring import DEFAULT, load_wiring
 
@@ -34,7 +35,7 @@ def do_up(args: argparse.Namespace) -> None:
     kept = Site(name).wiring_file if name else None
     wiring = load_wiring(args.wiring or (kept if kept and kept.exists() else DEFAULT))
     wiring = wiring.named(name) if name else wiring
-    lifecycle.up(Site(wiring.name), wiring)
+    lifecycle.up(Site(wiring.name), wiring, serve=args.serving)
 
 
 def do_down(args: argparse.Namespace) -> None:
@@ -78,13 +79,18 @@ def status(site: Site) -> dict[str, Any]:
             }
             for patch in patches
         ],
+        **serving.status(site),
     }
 
 
 def do_status(args: argparse.Namespace) -> None:
     site = _site(args)
     if not site.wiring_file.exists():
-        print(json.dumps({"name": site.name, "up": False, "nodes": [], "cables": []}) if args.json else _none(site))
+        print(
+            json.dumps({"name": site.name, "up": False, "nodes": [], "cables": [], **serving.status(site)})
+            if args.json
+            else _none(site)
+        )
         return
     data = status(site)
     if args.json:
@@ -103,6 +109,8 @@ def do_status(args: argparse.Namespace) -> None:
         if any(cable["limits"]):
             words.append(f"limited to {' / '.join(limit or 'no limit' for limit in cable['limits'])}")
         print(f"  cable {cable['cable']}  {' - '.join(cable['ends']):<28} {', '.join(words)}")
+    if site.serving_file.exists():
+        print(f"  serving: {'wheels in ' + data['serving']['wheels'] if data['serving'] else 'no: ' + data['why']}")
 
 
 def _none(site: Site) -> str:
@@ -247,7 +255,10 @@ def parser() -> argparse.ArgumentParser:
             sub.add_argument(argument, metavar=argument.upper())
         return sub
 
-    verb("up", do_up, "start the lab, or put right what does not run")
+    start = verb("up", do_up, "start the lab, or put right what does not run")
+    start.add_argument(
+        "--serving", action="store_true", help="with what a node needs to serve a model: see lab/README.md"
+    )
     verb("down", do_down, "stop it and leave nothing running; disks stay")
     verb("destroy", do_destroy, "the same, and remove its disks")
     verb("status", do_status, "nodes and cables").add_argument("--json", action="store_true")

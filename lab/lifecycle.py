@@ -22,6 +22,7 @@ from lab import disk, host, machine, netns, rootfs, sshkeys
 from lab.cgroup import TOP, Cgroup, remove_top
 from lab.common import LabError, command_env, locked, read_json, run, say, wait_for, write_atomic
 from lab.procs import Process
+from lab.serving import lab as serving
 from lab.site import CHECKOUT, REGISTER, STORE, Site, give
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def lock_of(site: Site) -> Path:
     return STORE / f"{site.name}.lock"
 
 
-def up(site: Site, wiring: Wiring) -> None:
+def up(site: Site, wiring: Wiring, *, serve: bool = False) -> None:
     """Everything runs afterwards; what runs already is left alone, what died is put right."""
     host.check()
     STORE.mkdir(exist_ok=True)
@@ -53,11 +54,15 @@ def up(site: Site, wiring: Wiring) -> None:
             _stop(site)
         for node in wiring.nodes:
             disk.prepare(site, node)
+        missing = [node for node in wiring.nodes if machine.supervisor(site, node) is None]
+        running = [node for node in wiring.nodes if node not in missing]
+        equipment = serving.arrange(site, layers, running, asked=serve)
+        for node in missing:
+            serving.equip(site, node, equipment)
         write_atomic(site.factory_file, " ".join(layers) + "\n")
         sshkeys.write_config(site)
         _network(site)
         _services(site)
-        missing = [node for node in wiring.nodes if machine.supervisor(site, node) is None]
         host.raise_limits()
         if missing:
             say(f"switching on {', '.join(missing)}")

@@ -24,6 +24,7 @@ from lab.common import command_env, run, write_atomic
 from lab.hardware import CAGES, FUNCTIONS, MANAGEMENT, Identity, board
 from lab.machine import MACHINE
 from lab.procs import Process
+from lab.serving import lab as serving
 from lab.site import Site
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def enter(site: Site, node: str) -> None:
         "systemd-nspawn", "--quiet", "--boot", f"--directory={folder / 'merged'}", f"--machine={node}",
         f"--hostname={node}", f"--uuid={uuid}", "--register=no", "--keep-unit", "--settings=no", "--link-journal=no",
         "--resolv-conf=off", "--timezone=off", "--network-namespace-path=/proc/self/ns/net", "--console=read-only",
-        f"--capability={CAPABILITIES}", "--setenv=SYSTEMD_DEVICE_VERIFY_SYSFS=0",
+        f"--capability={CAPABILITIES}", "--setenv=SYSTEMD_DEVICE_VERIFY_SYSFS=0", *serving.options(site),
     ]  # fmt: skip
     environ = command_env()
     os.execvpe(argv[0], argv, {"PATH": environ["PATH"], "LC_ALL": "C", "SYSTEMD_NSPAWN_API_VFS_WRITABLE": "network"})  # noqa: S606

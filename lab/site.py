@@ -64,6 +64,11 @@ class Site:
         return self.folder / "factory"
 
     @property
+    def serving_file(self) -> Path:
+        """What this lab serves with, or why it cannot; none if nobody asked it to serve."""
+        return self.folder / "serving.json"
+
+    @property
     def cables_file(self) -> Path:
         return self.run / "cables.json"
 
