@@ -28,6 +28,7 @@ class Worker(Keeper):
         self.ended: Ended | None = None
         self._conn = 0  # the number of the connection that counts
         self._dialing = False
+        self._refused = False  # on this connection
         self._dial_at = 0.0
         self._clear = False  # nothing of an earlier life is left here
         self._code = 1
@@ -52,7 +53,7 @@ class Worker(Keeper):
         if kind == "beat" and self.state == "waiting":
             self.detail = "said hello; the head waits for the others"
         elif kind == "refused" and self.state == "waiting":
-            self.detail = f"refused by the head: {message.get('reason')}"
+            self._refused, self.detail = True, f"refused by the head: {message.get('reason')}"
         elif kind == "start" and self.state == "waiting" and self._clear:
             self.life = str(message.get("life"))
             self._enter("running", "runs", now)
@@ -71,7 +72,7 @@ class Worker(Keeper):
         self.links.clear()
         self._dialing = False
         if self.state == "waiting":
-            if not self.detail.startswith("refused"):
+            if not self._refused:
                 self.detail = f"waits for the head at {self.config.address} port {self.config.port}: {why}"
         elif self.state == "running":
             head = self.config.ranks[0]
@@ -123,7 +124,7 @@ class Worker(Keeper):
             self.code = self._code
         if self.state == "waiting" and self._clear and not self._dialing and now - self._dial_at >= AGAIN_SECONDS:
             self._conn += 1
-            self._dialing, self._dial_at = True, now
+            self._dialing, self._refused, self._dial_at = True, False, now
             threading.Thread(
                 target=dial, args=(self.config, self._hello(), self._conn, self.events.put), daemon=True
             ).start()
