@@ -62,6 +62,12 @@ options:
       total_gb:
         description: The same in GB (10^9 bytes), rounded to one decimal, where no better figure is known.
         type: float
+      index_sha256:
+        description: SHA-256 of C(model.safetensors.index.json), which no lookalike shares.
+        type: str
+      config_sha256:
+        description: SHA-256 of C(config.json).
+        type: str
   manifest:
     description: The files, as RV(checkpoint.manifest) of another node has them.
     type: dict
@@ -288,6 +294,8 @@ IDENTITY = {
     "shards": {"type": "int"},
     "total_bytes": {"type": "int"},
     "total_gb": {"type": "float"},
+    "index_sha256": {"type": "str"},
+    "config_sha256": {"type": "str"},
 }
 
 

@@ -21,6 +21,7 @@ SEVERITY = (OK, UNVERIFIED, INCOMPLETE, CORRUPT, WRONG, ABSENT)
 
 FETCH = "Run the role checkpoint: it takes what is missing from the node that has it"
 REPAIR = "Run the role checkpoint: it replaces the file by a good one from the next node"
+CONFIG = "config.json"
 SHOWN = 4
 
 
@@ -35,6 +36,8 @@ class Wanted:
     shards: int | None = None
     total_bytes: int | None = None
     total_gb: float | None = None
+    index_sha256: str | None = None
+    config_sha256: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,7 @@ def _identity(seen: Seen, wanted: Wanted, reference: Manifest | None) -> Iterato
     elif wanted.revision and revision and not revision.startswith(wanted.revision):
         text = f"the revision is {revision}, expected {wanted.revision}"
         yield Reason("revision", WRONG, text, remedy)
+    yield from _digests(seen, wanted, remedy)
     if seen.index is None:
         return
     for name in ("tensors", "mtp_tensors", "shards"):
@@ -106,6 +110,18 @@ def _identity(seen: Seen, wanted: Wanted, reference: Manifest | None) -> Iterato
             yield Reason(name, WRONG, f"the index has {is_} {label}, expected {expected}", remedy)
     if size := _wrong_size(seen, wanted):
         yield Reason("total_bytes", WRONG, size, remedy)
+
+
+def _digests(seen: Seen, wanted: Wanted, remedy: str) -> Iterator[Reason]:
+    """The two small files that a lookalike cannot share."""
+    for code, name, expected in (
+        ("index_sha256", INDEX, wanted.index_sha256),
+        ("config_sha256", CONFIG, wanted.config_sha256),
+    ):
+        file = seen.files.get(name)
+        if expected and file is not None and file.sha256 not in (None, expected):
+            text = f"{name} has the SHA-256 {file.sha256}, expected {expected}"
+            yield Reason(code, WRONG, text, remedy, (name,))
 
 
 def sizes(seen: Seen) -> dict[str, int | None]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Callable
@@ -223,6 +224,9 @@ def test_a_folder_of_the_hubs_cache(tmp_path: Path, info: Callable[..., Found]) 
         ({"total_bytes": 391}, ["total_bytes"]),
         ({"total_gb": 166.9}, ["total_bytes"]),
         ({"total_gb": 0.0}, []),
+        ({"index_sha256": "0" * 64}, ["index_sha256"]),
+        ({"config_sha256": "0" * 64}, ["config_sha256"]),
+        ({"index_sha256": "0" * 64, "config_sha256": None}, ["index_sha256"]),
     ],
 )
 def test_identity(folder: Path, info: Callable[..., Found], wanted: dict[str, Any], expected: list[str]) -> None:
@@ -230,6 +234,13 @@ def test_identity(folder: Path, info: Callable[..., Found], wanted: dict[str, An
     found = info(folder, identity=wanted)
     assert codes(found) == expected
     assert found["verdict"] == ("wrong" if expected else "ok")
+
+
+def test_the_digests_of_the_right_files_are_right(folder: Path, info: Callable[..., Found]) -> None:
+    downloaded(folder)
+    names = {"index_sha256": "model.safetensors.index.json", "config_sha256": "config.json"}
+    digests = {key: hashlib.sha256((folder / name).read_bytes()).hexdigest() for key, name in names.items()}
+    assert info(folder, identity=digests)["verdict"] == "ok"
 
 
 def test_a_revision_that_nobody_wrote_down(folder: Path, info: Callable[..., Found]) -> None:
