@@ -74,7 +74,7 @@ class World:
             "group": "e3b0c442",
             "control": {"address": "127.0.0.1", "port": self.control},
             "key_file": str(folder / "group.key"),
-            "argv": [sys.executable, "-I", str(FAKE), str(folder), str(rank), str(0 if rank else self.api)],
+            "argv": [sys.executable, "-B", "-S", str(FAKE), str(folder), str(rank), str(0 if rank else self.api)],
             "kill_argv": [],
             "gone_argv": [],
             "api": None
