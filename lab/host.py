@@ -19,6 +19,7 @@ NEEDED = {
     "mmdebstrap": "mmdebstrap",
     "ip": "iproute2",
     "tc": "iproute2",
+    "rsync": "rsync",  # by which Ansible brings wheels to the nodes
     "socat": "socat",
     "ssh": "openssh-client",
     "ssh-keygen": "openssh-client",
