@@ -48,7 +48,7 @@ def ranks(
     order = [{"rank": rank["rank"], "host": rank["host"]} for rank in chosen["ranks"]]
     found: dict[str, dict[str, Any]] = {}
     for rank in chosen["ranks"]:
-        environment = _environment(name, rank["environment"])
+        environment = _environment(name, rank["environment"], container)
         argv = _contained(chosen, rank["argv"], sorted(environment), engine) if container else rank["argv"]
         file = {
             "schema": SCHEMA,
@@ -81,10 +81,16 @@ def _named(recipe: str) -> str:
     return f"vllm-{recipe}"
 
 
-def _environment(recipe: str, own: Mapping[str, str]) -> dict[str, str]:
-    """The recipe's, which wins, over folders that the unit's user can write."""
+def _environment(recipe: str, own: Mapping[str, str], container: bool) -> dict[str, str]:
+    """The recipe's, which wins, over folders that the unit's user can write.
+
+    What is imported is compiled into such a folder, too: an environment is installed without, since most of it is never
+    imported. An image has it already.
+    """
     cache = f"/var/cache/vllm/{recipe}"
     folders = {name: f"{cache}/{folder}" for name, folder in CACHES.items()}
+    if not container:
+        folders["PYTHONPYCACHEPREFIX"] = f"{cache}/python"
     return {"HOME": f"/var/lib/vllm/{recipe}", "XDG_CACHE_HOME": cache} | folders | dict(own)
 
 

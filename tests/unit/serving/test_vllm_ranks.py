@@ -67,6 +67,7 @@ def test_the_recipe_wins_over_the_folders_of_the_unit() -> None:
     assert told["HOME"] == "/srv/home"
     assert told["TRITON_CACHE_DIR"] == "/var/cache/vllm/lab/triton"
     assert told["HF_HUB_OFFLINE"] == "1"
+    assert told["PYTHONPYCACHEPREFIX"] == "/var/cache/vllm/lab/python"
 
 
 @pytest.mark.parametrize("engine", ["docker", "podman"])
@@ -90,6 +91,7 @@ def test_a_container_has_its_name_its_devices_and_no_value_on_its_command_line(e
     ):
         assert pair in list(itertools.pairwise(before)), pair
     assert not [word for word in before if "=" in word and word.startswith(tuple(told["environment"]))]
+    assert "PYTHONPYCACHEPREFIX" not in told["environment"]
     assert told["file"]["kill_argv"] == [engine, "kill", "vllm-glm-5.3-flash-nvfp4"]
     assert told["file"]["gone_argv"][-1] == "name=^vllm-glm-5.3-flash-nvfp4$"
 
