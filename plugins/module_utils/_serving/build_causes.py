@@ -50,6 +50,15 @@ BUILD: tuple[Cause, ...] = (
         "`g++ --version` as the unit's user",
     ),
     cause(
+        "package_missing",
+        r"^ModuleNotFoundError: No module named '(?P<name>[\w.]+)'",
+        "the environment that serves lacks the package {name}: its installation was cut short, or the list of wheels "
+        "lacks it",
+        "Remove the environment and install it again (--tags vllm); then complete requirements.lock, if it is still "
+        "missing",
+        "`python -c 'import {name}'` with the environment's own Python",
+    ),
+    cause(
         "cpu_kernels",
         r"'_C' object has no attribute 'init_cpu_memory_env'|libnuma\.so\S*: cannot open shared object",
         "vLLM's CPU kernels did not load: a library that they need is not installed",

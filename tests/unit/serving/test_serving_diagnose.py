@@ -56,6 +56,14 @@ def test_the_filter_gives_all_keys() -> None:
     assert answer["time"] == answer["began"] == T0
 
 
+def test_an_environment_that_was_installed_by_half() -> None:
+    """Recorded on two nodes of the lab, whose pip was killed."""
+    lines = ("    import numpy as np", "ModuleNotFoundError: No module named 'numpy'")
+    answer = diagnose({0: said(*lines), 1: said(*lines)}, None, 2)
+    assert (answer["verdict"], answer["code"]) == ("found", "package_missing")
+    assert "lacks the package numpy" in answer["cause"]
+
+
 @pytest.mark.parametrize("nothing", [None, {}, {"lines": []}, "text", 3])
 def test_ranks_without_a_journal(nothing: object) -> None:
     answer = diagnose({0: said(CALM), 3: nothing})
