@@ -63,6 +63,10 @@ e2e: setup ## site.yml and the faults that a fabric must survive, on the lab
 faults: setup ## the NIC's faults and the reboot of the group, on the lab
 	E2E_RING=faults E2E_PAIR=faultspair $(PYTEST)/faults.xml tests/e2e/test_4_cx7.py tests/e2e/test_6_faults.py
 
+.PHONY: serve
+serve: setup ## a model served by the real vLLM on CPU, and whatever ends one of its ranks, on the lab
+	$(PYTEST)/serve.xml tests/e2e/test_9_serve.py
+
 .PHONY: links
 links: setup ## the link test on slow, broken and pulled cables, on the lab; not part of test, five minutes
 	$(PYTEST)/links.xml tests/e2e/test_5_link.py

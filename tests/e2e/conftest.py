@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 
@@ -13,15 +14,15 @@ import pytest
 from tests.e2e.cluster import Cluster
 
 
-def _fresh(name: str, wiring: str, inventory: str) -> Iterator[Cluster]:
+def _fresh(name: str, wiring: str, inventory: str, *up: str) -> Iterator[Cluster]:
     cluster = Cluster(name, wiring, inventory)
     if "KEEP" in os.environ:  # go on with the nodes of the last run, for work on one test
-        cluster.lab("up")
+        cluster.lab("up", *up)
         yield cluster
         return
     cluster.lab("destroy")
     try:
-        cluster.lab("up")
+        cluster.lab("up", *up)
         cluster.used = False
         yield cluster
     finally:
@@ -38,3 +39,13 @@ def ring() -> Iterator[Cluster]:
 def pair() -> Iterator[Cluster]:
     """Two nodes with two cables, p0 to p0 and p1 to p1."""
     yield from _fresh(os.environ.get("E2E_PAIR", "e2epair"), "pair2", "inventories/lab-pair")
+
+
+@pytest.fixture(scope="session")
+def served() -> Iterator[Cluster]:
+    """The same two, with what they need to serve a model. Where this machine lacks that, the reason is the skip's."""
+    for cluster in _fresh(os.environ.get("E2E_SERVED", "e2eserved"), "pair2", "inventories/lab-pair", "--serving"):
+        found = json.loads(cluster.lab("status", "--json"))
+        if found["serving"] is None:
+            pytest.skip(found["why"])
+        yield cluster

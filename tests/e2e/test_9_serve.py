@@ -1,0 +1,243 @@
+# Copyright: (c) 2026, The switchless.spark founders
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A served model: the real vLLM on two nodes, which live and die as one group, whatever ends one of them.
+
+The tests go on from one another. How long the group took to serve again is printed, and kept in the results.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.e2e.cluster import CHECKOUT, Cluster
+from tests.e2e.test_8_node import asked_from_outside
+
+UNIT = "vllm@lab.service"
+KEY = "/etc/switchless/vllm/lab/api.key"
+BACK_SECONDS = 420  # a limit for a group that does not come back: two cores serve two ranks here
+# Tests take the group down more often in an hour than anything that is well.
+MANY_STARTS = ("-e", "vllm_starts=1000")
+Record = Callable[[str, object], None]
+
+# Asks the server on the head: a question whose answer stands in it, and the HTTP status of any other path.
+ASK = """
+import json, pathlib, sys, urllib.error, urllib.request
+key, tokens = sys.argv[1], int(sys.argv[2])
+key = pathlib.Path(key).read_text().strip() if key.startswith("/") else key
+asked = {"model": "copy", "prompt": "the code of block K0042 C1234 . what is the code of block K0042",
+         "max_tokens": tokens, "temperature": 0, "ignore_eos": True}
+headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+request = urllib.request.Request("http://%s:8000/v1/completions", json.dumps(asked).encode(), headers)
+try:
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=120) as answer:
+        print(answer.status, json.load(answer)["choices"][0]["text"])
+except urllib.error.HTTPError as error:
+    print(error.code)
+"""
+
+
+def ask(served: Cluster, key: str = KEY, tokens: int = 1) -> str:
+    script = ASK % "10.77.0.11"
+    return served.lab("exec", "spark1", "python3", "-c", script, key, str(tokens), check=False).strip()
+
+
+def state(served: Cluster, node: str = "spark1") -> dict[str, Any]:
+    """What the keeper says; empty while its node is off."""
+    said = served.node(node, "cat /run/vllm/lab/state.json", check=False)
+    found: dict[str, Any] = json.loads(said) if said.startswith("{") else {}
+    return found
+
+
+def unit(served: Cluster, name: str) -> str:
+    """A property of the head's unit."""
+    return served.node("spark1", f"systemctl show -P {name} {UNIT}").strip()
+
+
+def last_end(served: Cluster) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(served.node("spark1", "cat /var/lib/vllm/lab/last_end.json"))
+    return found
+
+
+def until(true: Callable[[], bool], what: str, seconds: float = BACK_SECONDS) -> float:
+    """Wait for it; gives the seconds that it took."""
+    began = time.monotonic()
+    while not true():
+        assert time.monotonic() - began < seconds, f"not within {seconds} s: {what}"
+        time.sleep(1)
+    return time.monotonic() - began
+
+
+def serves_again(served: Cluster, life: str, record: Record) -> None:
+    """Another life of the group serves, with the right answer, and no rank is of the old one."""
+    took = until(
+        lambda: (now := state(served)).get("state") == "serving" and now["life"] != life, "the group serves again"
+    )
+    record("recovery_seconds", round(took, 1))
+    print(f"served again after {took:.0f} s")
+    assert ask(served).split() == ["200", "C1234"]
+    now = state(served)
+    assert {entry["state"] for entry in now["ranks"]} == {"running"}
+    assert state(served, "spark2")["life"] == now["life"]
+
+
+def test_the_checkpoint_comes_over_the_fabric_and_the_group_serves(served: Cluster) -> None:
+    played = served.play("--tags", "fabric,transport,checkpoint,vllm", *MANY_STARTS)
+    assert played.rc == 0, played.text
+    assert played.said("lab serves as copy on http://10.77.0.11:8000/v1, tensor parallel 2 over spark1, spark2")
+    assert played.said("Answered: C1234")
+    sums = served.nodes("cd /srv/models/copy && sha256sum *.safetensors *.json")
+    assert sums["spark1"] == sums["spark2"] != ""
+
+
+def test_a_second_run_restarts_nothing(served: Cluster) -> None:
+    life = state(served)["life"]
+    played = served.play("--tags", "checkpoint,vllm", *MANY_STARTS)
+    assert played.rc == 0, played.text
+    assert not any(played.changed.values()), played.text
+    assert state(served)["life"] == life
+
+
+def test_it_is_right_seen_from_outside(served: Cluster) -> None:
+    assert "failed" not in asked_from_outside(served, "checkpoint", "vllm")
+    assert ask(served, key="wrong") == "401"
+
+
+@pytest.mark.parametrize(
+    ("node", "harm", "reason", "rank"),
+    [
+        pytest.param(
+            "spark2", "kill -9 $(jq .child /run/vllm/lab/state.json)", "rank_ended", 1, id="kill -9 of a rank"
+        ),
+        pytest.param(
+            "spark2", "kill -TERM $(jq .child /run/vllm/lab/state.json)", "rank_ended", 1, id="exit 0 of a rank"
+        ),
+        pytest.param("spark1", "pkill -9 -f VLLM::EngineCore", "", 0, id="kill -9 of the engine"),
+        pytest.param(
+            "spark1",
+            "kill -9 $(systemctl show -P MainPID vllm@lab)",
+            "rank_silent",
+            0,
+            id="kill -9 of the head's keeper",
+        ),
+    ],
+)
+def test_whatever_ends_a_rank_ends_all_and_they_come_back(
+    served: Cluster, record_property: Record, node: str, harm: str, reason: str, rank: int
+) -> None:
+    life = state(served)["life"]
+    served.node(node, harm)
+    serves_again(served, life, record_property)
+    end = last_end(served)
+    assert (end["life"], end["rank"]) == (life, rank)
+    assert end["reason"] == reason or (not reason and end["reason"] in ("rank_ended", "engine_dead"))
+
+
+def test_two_ranks_restarted_by_hand_at_once(served: Cluster, record_property: Record) -> None:
+    life = state(served)["life"]
+    for node in served.names:
+        served.node(node, f"systemctl --no-block restart {UNIT}")
+    serves_again(served, life, record_property)
+
+
+def test_stop_on_the_head_is_that_of_the_group(served: Cluster, record_property: Record) -> None:
+    life = state(served)["life"]
+    served.node("spark1", f"systemctl stop {UNIT}")
+    assert state(served)["state"] == "stopped"
+    until(lambda: state(served, "spark2").get("state") == "waiting", "the other rank waits for the head", 60)
+    assert served.node("spark2", "pgrep -f VLLM:: || true") == ""
+    served.node("spark1", f"systemctl start {UNIT}")
+    serves_again(served, life, record_property)
+
+
+def test_a_node_without_power_and_its_return(served: Cluster, record_property: Record) -> None:
+    life = state(served)["life"]
+    served.lab("powercut", "spark2")
+    until(lambda: state(served).get("state") == "gathering", "the head ends its rank and waits", 90)
+    assert served.node("spark1", "pgrep -f VLLM:: || true") == ""
+    assert last_end(served)["reason"] in ("rank_silent", "rank_ended")
+    served.lab("poweron", "spark2")
+    serves_again(served, life, record_property)
+
+
+def test_a_cable_out_is_a_stall_that_ends_the_group(served: Cluster, record_property: Record) -> None:
+    """/health says 200 all the while."""
+    life = state(served)["life"]
+    for cable in ("1", "2"):
+        served.lab("unplug", cable)
+    try:
+        until(
+            lambda: state(served).get("life") != life or state(served)["state"] != "serving", "the stall is seen", 180
+        )
+        assert last_end(served)["reason"] in ("stalled", "engine_dead", "rank_ended")
+    finally:
+        for cable in ("1", "2"):
+            served.lab("plug", cable)
+    serves_again(served, life, record_property)
+
+
+def test_other_files_of_vllm_on_one_node_are_refused_and_nothing_restarts(served: Cluster) -> None:
+    life = state(served)["life"]
+    file = served.node("spark2", "ls /opt/switchless/vllm/lab-*/lib/python3*/site-packages/vllm/envs.py").strip()
+    served.node("spark2", f"echo '# by hand' >> {file}")
+    try:
+        played = served.play("--tags", "vllm", *MANY_STARTS)
+    finally:
+        served.node("spark2", f"sed -i '$d' {file}")
+    assert played.rc != 0
+    assert played.said("the nodes differ in content_sha256 of vLLM")
+    assert state(served)["life"] == life
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        pytest.param("truncate -s -4096 model.safetensors", "model.safetensors", id="truncated"),
+        pytest.param("rm -r /srv/models/copy", "spark2", id="gone"),
+    ],
+)
+def test_a_checkpoint_that_was_harmed_is_brought_again(served: Cluster, harm: str, said: str) -> None:
+    served.node("spark2", f"cd /srv/models/copy && {harm}")
+    played = served.play("--tags", "checkpoint")
+    assert played.rc == 0, played.text
+    assert played.said(said)
+    assert played.changed["spark2"] > 0
+    sums = served.nodes("cd /srv/models/copy && sha256sum *.safetensors")
+    assert sums["spark1"] == sums["spark2"]
+
+
+def test_the_budget_of_starts_ends_in_one_clear_state(served: Cluster) -> None:
+    """A rank without its model fails at every start. The group stays down, says so, and says why."""
+    played = served.play("--tags", "vllm", "-e", "vllm_starts=2")
+    assert played.rc == 0, played.text
+    served.node("spark2", "mv /srv/models/copy /srv/models/away")
+    try:
+        served.node("spark2", "kill -9 $(jq .child /run/vllm/lab/state.json)")
+        until(lambda: unit(served, "ActiveState") == "failed", "the head's unit has failed")
+        assert "stays down" in served.node("spark1", "journalctl -t vllm-alarm -p crit -o cat --no-pager")
+        played = served.play("--tags", "vllm", *MANY_STARTS)
+        assert played.rc != 0
+        assert played.said("lab does not serve"), played.text
+        assert last_end(served)["host"] == "spark2"
+    finally:
+        served.node("spark1", f"systemctl stop {UNIT}")
+        served.node("spark2", "mv /srv/models/away /srv/models/copy")
+    played = served.play("--tags", "vllm", *MANY_STARTS)
+    assert played.rc == 0, played.text
+    assert played.said("Answered: C1234")
+
+
+def test_reset_takes_all_of_it_away(served: Cluster) -> None:
+    played = served.play("--tags", "vllm", playbook="playbooks/reset.yml")
+    assert played.rc == 0, played.text
+    for node in served.names:
+        left = served.node(
+            node, "ls -d /etc/switchless/vllm /opt/switchless/vllm /var/lib/vllm 2>/dev/null; id vllm 2>/dev/null; true"
+        )
+        assert left == ""
+    assert (CHECKOUT / "roles/vllm").is_dir()
