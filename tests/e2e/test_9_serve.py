@@ -20,7 +20,7 @@ from tests.e2e.test_8_node import asked_from_outside
 
 UNIT = "vllm@lab.service"
 KEY = "/etc/switchless/vllm/lab/api.key"
-BACK_SECONDS = 420  # a limit for a group that does not come back: two cores serve two ranks here
+BACK_SECONDS = 900  # a limit for a group that does not come back: two shared cores serve two ranks here
 # Tests take the group down more often in an hour than anything that is well.
 MANY_STARTS = ("-e", "vllm_starts=1000")
 Record = Callable[[str, object], None]
