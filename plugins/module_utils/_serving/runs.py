@@ -19,12 +19,14 @@ from .aftermath import STOPPING
 from .journal import KERNEL, SYSTEMD, Journal, Line
 
 _STOPPING = re.compile(STOPPING)
+_KEEPER_ENDS = "rank keeper: ending: "
+"""From here on the keeper of the rank ends vLLM, for a reason that lies before, on this rank or on another."""
 _MET = re.compile(r"rank \d+ in world size \d+ is assigned as")
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One start of a rank's unit. C(lines) end where somebody asked it to stop."""
+    """One start of a rank's unit. C(lines) end where somebody asked it to stop, or its keeper ends it."""
 
     rank: int | str
     invocation: str
@@ -72,7 +74,7 @@ def _start(lines: Iterable[Line]) -> float:
 def _run(rank: int | str, boot: str, invocation: str, lines: list[Line]) -> Run:
     written = _in_order(lines)
     for place, line in enumerate(written):
-        if line.source == SYSTEMD and _STOPPING.search(line.text):
+        if line.text.startswith(_KEEPER_ENDS) or (line.source == SYSTEMD and _STOPPING.search(line.text)):
             return Run(rank, invocation, boot, tuple(written[:place]), stopped=True)
     return Run(rank, invocation, boot, tuple(written))
 

@@ -64,6 +64,16 @@ def test_an_environment_that_was_installed_by_half() -> None:
     assert "lacks the package numpy" in answer["cause"]
 
 
+def test_what_the_keeper_ends_did_not_die_by_itself() -> None:
+    """Recorded in the lab: the head waited too long for a token, and told the other rank to end."""
+    why = "rank keeper: ending: boot_limit: rank 0 (spark1): no token 300 s after the start; not gone yet: rank 1 (spark2)"
+    ended = [line(CALM, 0), line(why, 1), systemd("vllm@lab.service: Deactivated successfully.", 2)]
+    answer = diagnose({0: journal(ended), 1: journal(ended)}, None, 2)
+    assert answer["verdict"] == "nothing"
+    found = diagnose({0: journal(ended), 1: journal([line(KV, 0.5), *ended])}, None, 2)
+    assert (found["verdict"], found["rank"], found["code"]) == ("found", 1, diagnose({1: said(KV)})["code"])
+
+
 @pytest.mark.parametrize("nothing", [None, {}, {"lines": []}, "text", 3])
 def test_ranks_without_a_journal(nothing: object) -> None:
     answer = diagnose({0: said(CALM), 3: nothing})
