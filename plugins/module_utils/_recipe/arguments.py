@@ -21,6 +21,7 @@ KINDS: Mapping[str, str] = {
     "chat_template": TEXT,
     "compilation_config": JSON,
     "default_chat_template_kwargs": JSON,
+    "disable_access_log_for_endpoints": TEXT,
     "distributed_timeout_seconds": COUNT,
     "dtype": TEXT,
     "enable_auto_tool_choice": FLAG,

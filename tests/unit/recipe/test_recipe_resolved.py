@@ -34,7 +34,8 @@ def test_the_whole_command_line_of_the_lab() -> None:
     ranks = served(LAB, world.plan("pair", 2), program="/opt/vllm/bin/vllm")["ranks"]
     common = [
         "/opt/vllm/bin/vllm",
-        *("serve", "/srv/models/copy", "--served-model-name", "copy", "--block-size", "128", "--dtype", "float32"),
+        *("serve", "/srv/models/copy", "--served-model-name", "copy", "--block-size", "128"),
+        *("--disable-access-log-for-endpoints", "/health,/metrics", "--dtype", "float32"),
         *("--enable-prefix-caching", "--enforce-eager", "--kv-cache-dtype", "auto", "--max-model-len", "4096"),
         *("--max-num-batched-tokens", "8192", "--max-num-seqs", "12", "--speculative-config"),
         '{"method":"ngram","num_speculative_tokens":5,"prompt_lookup_max":4,"prompt_lookup_min":2}',
