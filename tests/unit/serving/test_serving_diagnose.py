@@ -66,7 +66,7 @@ def test_an_environment_that_was_installed_by_half() -> None:
 
 def test_what_the_keeper_ends_did_not_die_by_itself() -> None:
     """Recorded in the lab: the head waited too long for a token, and told the other rank to end."""
-    why = "rank keeper: ending: boot_limit: rank 0 (spark1): no token 300 s after the start; not gone yet: rank 1 (spark2)"
+    why = "rank keeper: ending: boot_limit: rank 0 (spark1): no token 300 s after the start; not gone yet: rank 1"
     ended = [line(CALM, 0), line(why, 1), systemd("vllm@lab.service: Deactivated successfully.", 2)]
     answer = diagnose({0: journal(ended), 1: journal(ended)}, None, 2)
     assert answer["verdict"] == "nothing"
