@@ -64,7 +64,7 @@ faults: setup ## the NIC's faults and the reboot of the group, on the lab
 	E2E_RING=faults E2E_PAIR=faultspair $(PYTEST)/faults.xml tests/e2e/test_4_cx7.py tests/e2e/test_6_faults.py
 
 .PHONY: serve
-serve: setup ## a model served by the real vLLM on CPU, and whatever ends one of its ranks, on the lab
+serve: setup ## a model served by the real vLLM on CPU, and whatever ends one of its ranks, on the lab; not part of test, half an hour
 	$(PYTEST)/serve.xml tests/e2e/test_9_serve.py
 
 .PHONY: links
