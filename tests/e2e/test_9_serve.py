@@ -117,7 +117,7 @@ def test_it_is_right_seen_from_outside(served: Cluster) -> None:
         pytest.param(
             "spark2", "kill -TERM $(jq .child /run/vllm/lab/state.json)", "rank_ended", 1, id="exit 0 of a rank"
         ),
-        pytest.param("spark1", "pkill -9 -f VLLM::EngineCore", "", 0, id="kill -9 of the engine"),
+        pytest.param("spark1", "pkill -9 -f '[V]LLM::EngineCore'", "", 0, id="kill -9 of the engine"),
         pytest.param(
             "spark1",
             "kill -9 $(systemctl show -P MainPID vllm@lab)",
@@ -150,7 +150,7 @@ def test_stop_on_the_head_is_that_of_the_group(served: Cluster, record_property:
     served.node("spark1", f"systemctl stop {UNIT}")
     assert state(served)["state"] == "stopped"
     until(lambda: state(served, "spark2").get("state") == "waiting", "the other rank waits for the head", 60)
-    assert served.node("spark2", "pgrep -f VLLM:: || true") == ""
+    assert served.node("spark2", "pgrep -f '[V]LLM::' || true") == ""
     served.node("spark1", f"systemctl start {UNIT}")
     serves_again(served, life, record_property)
 
@@ -159,7 +159,7 @@ def test_a_node_without_power_and_its_return(served: Cluster, record_property: R
     life = state(served)["life"]
     served.lab("powercut", "spark2")
     until(lambda: state(served).get("state") == "gathering", "the head ends its rank and waits", 90)
-    assert served.node("spark1", "pgrep -f VLLM:: || true") == ""
+    assert served.node("spark1", "pgrep -f '[V]LLM::' || true") == ""
     assert last_end(served)["reason"] in ("rank_silent", "rank_ended")
     served.lab("poweron", "spark2")
     serves_again(served, life, record_property)

@@ -22,7 +22,7 @@ _BACKEND = re.compile(
 )
 _NCCL = re.compile(r"vLLM is using nccl==([0-9][0-9.]*)|NCCL version ([0-9]+\.[0-9]+(?:\.[0-9]+)?)")
 
-Chosen = Mapping[int | str, tuple[str, ...]]
+Chosen = Mapping["int | str", tuple[str, ...]]
 """By rank what was seen. A rank with nothing was asked for and said nothing."""
 
 
@@ -55,4 +55,4 @@ def _said(seen: Journal, pattern: re.Pattern[str]) -> Iterator[str]:
     for line in found[-1].lines if found else ():
         match = pattern.search(line.text)
         if match is not None:
-            yield next(group for group in match.groups() if group)
+            yield from [group for group in match.groups() if group][:1]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,8 +16,8 @@ FILES = str(Path(__file__).resolve().parents[3] / "roles/vllm/files")
 if FILES not in sys.path:
     sys.path.append(FILES)
 _writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # the role copies the folder as it is
-import vllm_rank.head  # noqa: E402
-import vllm_rank.worker  # noqa: E402, F401
+for _part in ("head", "worker"):
+    importlib.import_module(f"vllm_rank.{_part}")
 
 sys.dont_write_bytecode = _writes
 
