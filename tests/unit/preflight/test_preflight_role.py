@@ -128,7 +128,8 @@ def test_the_node_is_looked_at_in_check_mode_and_once() -> None:
     """One module run a host: it is in every run of site.yml."""
     tasks = load(ROLE / "tasks/main.yml")
     own = [item for item in tasks if "run_once" not in item and "import_role" not in str(item)]
-    assert [item["name"] for item in own] == ["Reach every node as root"]
-    (look,) = own[0]["block"]
+    assert [item["name"] for item in own] == ["Check the arguments", "Reach every node as root"]
+    assert "ansible.builtin.validate_argument_spec" in own[0]  # runs on the controller
+    (look,) = own[1]["block"]
     assert set(look) >= {"switchless.spark.preflight_info", "become", "ignore_unreachable"}
     assert look.get("check_mode") is None

@@ -310,4 +310,5 @@ def test_what_systemd_is_told(tmp_path: Path) -> None:
         finally:
             world.clear()
     assert told[0] == "READY=1"
-    assert any(text.startswith("STATUS=ending: stopped") for text in told)
+    words = [text for text in told if text.startswith("STATUS=")]
+    assert words[-1].startswith("STATUS=stopped: stopped")
