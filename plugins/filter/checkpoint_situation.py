@@ -10,14 +10,14 @@ from typing import Any, cast
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.switchless.spark.plugins.module_utils._checkpoint.situation import situation
-from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError
-from ansible_collections.switchless.spark.plugins.module_utils._fabric.plain import plain
-from ansible_collections.switchless.spark.plugins.module_utils._fabric.plan import plan_from_dict
-
 
 def checkpoint_situation(nodes: object, plan: object, source: str = "", reserve_gb: float = 0) -> dict[str, object]:
     """See checkpoint_situation.yml."""
+    from ansible_collections.switchless.spark.plugins.module_utils._checkpoint.situation import situation
+    from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError
+    from ansible_collections.switchless.spark.plugins.module_utils._fabric.plain import plain
+    from ansible_collections.switchless.spark.plugins.module_utils._fabric.plan import plan_from_dict
+
     try:
         known = cast(dict[str, Any], plain(nodes))
         reserve = int(float(reserve_gb) * 1e9)  # -e gives text

@@ -9,12 +9,12 @@ from collections.abc import Callable
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.switchless.spark.plugins.module_utils._fabric.bind import bind
-from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError
-
 
 def fabric_bind(host: object, functions: object) -> list[dict[str, object]]:
     """See fabric_bind.yml."""
+    from ansible_collections.switchless.spark.plugins.module_utils._fabric.bind import bind
+    from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError
+
     try:
         return bind(host, functions)
     except FabricError as exc:

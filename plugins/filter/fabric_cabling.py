@@ -9,16 +9,23 @@ from collections.abc import Callable
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.switchless.spark.plugins.module_utils._fabric.cabling import announcements, cabling
-from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError
-
 
 def fabric_cabling(host: object, functions: object) -> list[dict[str, object]]:
     """See fabric_cabling.yml."""
+    from ansible_collections.switchless.spark.plugins.module_utils._fabric.cabling import cabling
+    from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError
+
     try:
         return cabling(host, functions)
     except FabricError as exc:
         raise AnsibleFilterError(f"the node does not show the ports of its plan:\n{exc}") from exc
+
+
+def fabric_announcements(host: object, functions: object) -> list[dict[str, str]]:
+    """See fabric_announcements.yml."""
+    from ansible_collections.switchless.spark.plugins.module_utils._fabric.cabling import announcements
+
+    return announcements(host, functions)
 
 
 class FilterModule:
@@ -26,4 +33,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., object]]:
         """Names to functions."""
-        return {"fabric_cabling": fabric_cabling, "fabric_announcements": announcements}
+        return {"fabric_cabling": fabric_cabling, "fabric_announcements": fabric_announcements}

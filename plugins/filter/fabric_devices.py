@@ -9,12 +9,12 @@ from collections.abc import Callable
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.switchless.spark.plugins.module_utils._fabric.devices import devices
-from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError
-
 
 def fabric_devices(host: object, functions: object, mtu: int) -> dict[str, object]:
     """See fabric_devices.yml."""
+    from ansible_collections.switchless.spark.plugins.module_utils._fabric.devices import devices
+    from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError
+
     try:
         return devices(host, functions, int(mtu))
     except FabricError as exc:

@@ -9,13 +9,13 @@ from collections.abc import Callable
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.switchless.spark.plugins.module_utils._fabric.drawing import draw
-from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError
-from ansible_collections.switchless.spark.plugins.module_utils._fabric.plan import plan_from_dict
-
 
 def fabric_drawing(plan: object) -> str:
     """See fabric_drawing.yml."""
+    from ansible_collections.switchless.spark.plugins.module_utils._fabric.drawing import draw
+    from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError
+    from ansible_collections.switchless.spark.plugins.module_utils._fabric.plan import plan_from_dict
+
     try:
         return draw(plan_from_dict(plan))
     except FabricError as exc:

@@ -9,13 +9,13 @@ from collections.abc import Callable
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError
-from ansible_collections.switchless.spark.plugins.module_utils._fabric.host import host_to_dict, host_view
-from ansible_collections.switchless.spark.plugins.module_utils._fabric.plan import plan_from_dict
-
 
 def fabric_host(plan: object, host: object) -> dict[str, object]:
     """See fabric_host.yml."""
+    from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError
+    from ansible_collections.switchless.spark.plugins.module_utils._fabric.host import host_to_dict, host_view
+    from ansible_collections.switchless.spark.plugins.module_utils._fabric.plan import plan_from_dict
+
     try:
         return host_to_dict(host_view(plan_from_dict(plan), host))
     except FabricError as exc:

@@ -9,28 +9,28 @@ from collections.abc import Callable
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.switchless.spark.plugins.module_utils._fabric.addresses import DEFAULT_POOL
-from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError
-from ansible_collections.switchless.spark.plugins.module_utils._fabric.plan import build_plan, plan_to_dict
-
 
 def fabric_plan(
     fabric_cables: object,
     hosts: object = None,
     head: object = None,
-    subnet_pool: object = DEFAULT_POOL,
+    subnet_pool: object = None,
     mtu: object = 9000,
     control_plane: object = "management",
     management: object = None,
 ) -> dict[str, object]:
     """See fabric_plan.yml."""
+    from ansible_collections.switchless.spark.plugins.module_utils._fabric.addresses import DEFAULT_POOL
+    from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError
+    from ansible_collections.switchless.spark.plugins.module_utils._fabric.plan import build_plan, plan_to_dict
+
     try:
         return plan_to_dict(
             build_plan(
                 fabric_cables,
                 hosts=hosts,
                 head=head,
-                subnet_pool=subnet_pool,
+                subnet_pool=DEFAULT_POOL if subnet_pool is None else subnet_pool,
                 mtu=mtu,
                 control_plane=control_plane,
                 management=management,

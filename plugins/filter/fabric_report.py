@@ -6,8 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from ansible_collections.switchless.spark.plugins.module_utils._fabric.report import report
+
+def fabric_report(plan: object, proofs: object, measured: object = None) -> dict[str, Any]:
+    """See fabric_report.yml."""
+    from ansible_collections.switchless.spark.plugins.module_utils._fabric.report import report
+
+    return report(plan, proofs, measured)
 
 
 class FilterModule:
@@ -15,4 +21,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., object]]:
         """Names to functions."""
-        return {"fabric_report": report}
+        return {"fabric_report": fabric_report}

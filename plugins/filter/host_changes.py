@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ansible_collections.switchless.spark.plugins.module_utils._host.changes import changes
-from ansible_collections.switchless.spark.plugins.module_utils._host.model import Seen, Wanted
-
 
 def host_changes(seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
     """See host_changes.yml."""
+    from ansible_collections.switchless.spark.plugins.module_utils._host.changes import changes
+    from ansible_collections.switchless.spark.plugins.module_utils._host.model import Seen, Wanted
+
     return changes(Seen.parse(seen), Wanted.parse(wanted)).as_dict()
 
 

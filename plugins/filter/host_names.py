@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError
-from ansible_collections.switchless.spark.plugins.module_utils._fabric.plan import plan_from_dict
-from ansible_collections.switchless.spark.plugins.module_utils._host.names import names
-
 
 def host_names(plan: object, management: Mapping[str, object]) -> list[str]:
     """See host_names.yml."""
+    from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError
+    from ansible_collections.switchless.spark.plugins.module_utils._fabric.plan import plan_from_dict
+    from ansible_collections.switchless.spark.plugins.module_utils._host.names import names
+
     try:
         return list(names(plan_from_dict(plan), management))
     except FabricError as exc:

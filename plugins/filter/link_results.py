@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ansible_collections.switchless.spark.plugins.module_utils._link.results import results
-
 
 def link_results(
     schedule: object, measured: object, minimum: float | None = None, unmade: str = ""
 ) -> dict[str, object]:
     """See link_results.yml."""
+    from ansible_collections.switchless.spark.plugins.module_utils._link.results import results
+
     return results(schedule, measured, None if minimum is None else float(minimum), str(unmade))
 
 

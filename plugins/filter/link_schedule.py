@@ -10,17 +10,18 @@ from collections.abc import Callable
 from ansible.errors import AnsibleFilterError
 from ansible.module_utils.parsing.convert_bool import boolean
 
-from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError
-from ansible_collections.switchless.spark.plugins.module_utils._link.schedule import DEFAULT_PORT, schedule
-
 
 def link_schedule(
-    plan: object, nodes: object, port: int = DEFAULT_PORT, forks: int | None = None, force: object = False
+    plan: object, nodes: object, port: int | None = None, forks: int | None = None, force: object = False
 ) -> dict[str, object]:
     """See link_schedule.yml."""
+    from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError
+    from ansible_collections.switchless.spark.plugins.module_utils._link.schedule import DEFAULT_PORT, schedule
+
     try:
         wanted = boolean(force)  # -e link_test_force=false is text
-        return schedule(plan, nodes, port=int(port), forks=None if forks is None else int(forks), force=wanted)
+        first = DEFAULT_PORT if port is None else int(port)
+        return schedule(plan, nodes, port=first, forks=None if forks is None else int(forks), force=wanted)
     except FabricError as exc:
         raise AnsibleFilterError(f"link_schedule: {exc}") from exc
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ansible_collections.switchless.spark.plugins.module_utils._nccl.diagnose import diagnose
-
 
 def nccl_diagnosis(logs: object, plan: object = None) -> list[dict[str, object]]:
     """See nccl_diagnosis.yml."""
+    from ansible_collections.switchless.spark.plugins.module_utils._nccl.diagnose import diagnose
+
     return diagnose(logs, plan)
 
 

@@ -9,14 +9,14 @@ from collections.abc import Callable
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError
-from ansible_collections.switchless.spark.plugins.module_utils._nccl.validate import node_findings
-
 
 def nccl_graph_findings(
     nodes: object, plan: object, *, nccl: str | None = None, dumped: bool = False
 ) -> list[dict[str, object]]:
     """See nccl_graph_findings.yml."""
+    from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError
+    from ansible_collections.switchless.spark.plugins.module_utils._nccl.validate import node_findings
+
     try:
         return node_findings(nodes, plan, nccl=nccl, dumped=bool(dumped))
     except FabricError as exc:

@@ -10,13 +10,6 @@ from collections.abc import Callable
 from ansible.errors import AnsibleFilterError
 from ansible.module_utils.parsing.convert_bool import boolean
 
-from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError
-from ansible_collections.switchless.spark.plugins.module_utils._nccl.settings import (
-    DEFAULT_CHANNELS,
-    DEFAULT_GRAPH_FILE,
-    settings,
-)
-
 
 def nccl_settings(
     host: object,
@@ -24,22 +17,29 @@ def nccl_settings(
     functions: object,
     control: object,
     *,
-    graph_file: str = DEFAULT_GRAPH_FILE,
-    channels: object = DEFAULT_CHANNELS,
+    graph_file: str | None = None,
+    channels: object = None,
     net: object = "rdma",
     arx: object = True,
     device_order: object = None,
     debug: object = "INFO",
 ) -> dict[str, object]:
     """See nccl_settings.yml."""
+    from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError
+    from ansible_collections.switchless.spark.plugins.module_utils._nccl.settings import (
+        DEFAULT_CHANNELS,
+        DEFAULT_GRAPH_FILE,
+        settings,
+    )
+
     try:
         return settings(
             host,
             plan,
             functions,
             control,
-            graph_file=graph_file,
-            channels=channels,
+            graph_file=DEFAULT_GRAPH_FILE if graph_file is None else graph_file,
+            channels=DEFAULT_CHANNELS if channels is None else channels,
             net=net,
             arx=boolean(arx),  # -e transport_arx=false is text
             device_order=device_order,

@@ -10,11 +10,11 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.switchless.spark.plugins.module_utils._driver.nodes import differences
-
 
 def nvidia_driver_differences(nodes: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     """See nvidia_driver_differences.yml."""
+    from ansible_collections.switchless.spark.plugins.module_utils._driver.nodes import differences
+
     try:
         return [reason.as_dict() for reason in differences(nodes)]
     except (AttributeError, KeyError, TypeError) as error:

@@ -10,10 +10,6 @@ from collections.abc import Callable, Mapping
 from ansible.errors import AnsibleFilterError
 from ansible.module_utils.parsing.convert_bool import boolean
 
-from ansible_collections.switchless.spark.plugins.module_utils._fabric.plain import plain
-from ansible_collections.switchless.spark.plugins.module_utils._preflight.judge import CODES, judge, unknown_codes
-from ansible_collections.switchless.spark.plugins.module_utils._preflight.model import Wanted
-
 
 def _names(value: object) -> list[str]:
     """-e preflight_accept=a,b is text."""
@@ -32,6 +28,10 @@ def preflight_findings(
     accept: object = (),
 ) -> list[dict[str, object]]:
     """See preflight_findings.yml."""
+    from ansible_collections.switchless.spark.plugins.module_utils._fabric.plain import plain
+    from ansible_collections.switchless.spark.plugins.module_utils._preflight.judge import CODES, judge, unknown_codes
+    from ansible_collections.switchless.spark.plugins.module_utils._preflight.model import Wanted
+
     seen, accepted = plain(nodes), _names(plain(accept))
     if not isinstance(seen, Mapping) or not all(isinstance(one, Mapping) for one in seen.values()):
         raise AnsibleFilterError(

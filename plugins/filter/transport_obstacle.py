@@ -9,13 +9,13 @@ from collections.abc import Callable
 
 from ansible.module_utils.parsing.convert_bool import boolean
 
-from ansible_collections.switchless.spark.plugins.module_utils._nccl.obstacle import obstacle
-
 
 def transport_obstacle(
     plan: object, nodes: object, *, python: str | None, wanted: object, check_mode: bool, forks: int
 ) -> str:
     """See transport_obstacle.yml."""
+    from ansible_collections.switchless.spark.plugins.module_utils._nccl.obstacle import obstacle
+
     return obstacle(
         plan,
         nodes,

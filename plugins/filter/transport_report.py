@@ -9,14 +9,14 @@ from collections.abc import Callable
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError
-from ansible_collections.switchless.spark.plugins.module_utils._nccl.report import report
-
 
 def transport_report(
     plan: object, nodes: object, *, unrun: str = "", arx_unrun: str = "", busbw_gbps: float | None = None
 ) -> dict[str, object]:
     """See transport_report.yml."""
+    from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import FabricError
+    from ansible_collections.switchless.spark.plugins.module_utils._nccl.report import report
+
     try:
         return report(
             plan,

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ansible_collections.switchless.spark.plugins.module_utils._serving.diagnose import diagnose
-
 
 def vllm_diagnosis(journals: object, plan: object = None, ranks: object = None) -> dict[str, object]:
     """See vllm_diagnosis.yml."""
+    from ansible_collections.switchless.spark.plugins.module_utils._serving.diagnose import diagnose
+
     return diagnose(journals, plan, ranks)
 
 

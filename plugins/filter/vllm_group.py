@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.switchless.spark.plugins.module_utils._serving.group import GroupError, group
-
 
 def vllm_group(looks: object, ranks: object, silence_seconds: object = 10) -> dict[str, object]:
     """See vllm_group.yml."""
+    from ansible_collections.switchless.spark.plugins.module_utils._serving.group import GroupError, group
+
     try:
         return group(looks, ranks, silence_seconds)
     except GroupError as exc:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ansible_collections.switchless.spark.plugins.module_utils._serving.phases import phases
-
 
 def vllm_phases(journal: object, limits: object = None) -> dict[str, object]:
     """See vllm_phases.yml."""
+    from ansible_collections.switchless.spark.plugins.module_utils._serving.phases import phases
+
     return phases(journal, limits)
 
 

@@ -10,9 +10,6 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.switchless.spark.plugins.module_utils._fabric.plain import plain
-from ansible_collections.switchless.spark.plugins.module_utils._serving.rank import ranks
-
 
 def vllm_ranks(
     chosen: object,
@@ -24,6 +21,9 @@ def vllm_ranks(
     engine: object = "docker",
 ) -> dict[str, Any]:
     """See vllm_ranks.yml."""
+    from ansible_collections.switchless.spark.plugins.module_utils._fabric.plain import plain
+    from ansible_collections.switchless.spark.plugins.module_utils._serving.rank import ranks
+
     values: Any = plain(chosen), plain(control), plain(limits)
     try:
         return ranks(

@@ -9,10 +9,6 @@ from collections.abc import Callable
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.switchless.spark.plugins.module_utils._fabric.plain import plain
-from ansible_collections.switchless.spark.plugins.module_utils._recipe.resolve import resolve
-from ansible_collections.switchless.spark.plugins.module_utils._recipe.schema import RecipeError
-
 
 def vllm_recipe(
     recipe: object,
@@ -30,6 +26,10 @@ def vllm_recipe(
     env_files: object = None,
 ) -> dict[str, object]:
     """See vllm_recipe.yml."""
+    from ansible_collections.switchless.spark.plugins.module_utils._fabric.plain import plain
+    from ansible_collections.switchless.spark.plugins.module_utils._recipe.resolve import resolve
+    from ansible_collections.switchless.spark.plugins.module_utils._recipe.schema import RecipeError
+
     try:
         return resolve(
             recipe,

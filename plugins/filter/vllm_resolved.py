@@ -10,8 +10,6 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.switchless.spark.plugins.module_utils._serving.resolved import ExpectError, differences
-
 
 def vllm_resolved(
     resolved: object,
@@ -21,6 +19,8 @@ def vllm_resolved(
     journals: object = None,
 ) -> list[dict[str, Any]]:
     """See vllm_resolved.yml."""
+    from ansible_collections.switchless.spark.plugins.module_utils._serving.resolved import ExpectError, differences
+
     try:
         return differences(resolved, expect, nccl=nccl, attention_backend=attention_backend, journals=journals)
     except ExpectError as exc:
