@@ -5,21 +5,13 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ansible.parsing.dataloader import DataLoader
-from ansible.plugins.loader import init_plugin_loader
 from ansible.template import Templar
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-
-
-@cache
-def _plugins() -> None:
-    """Let Ansible find its plugins; once a process."""
-    init_plugin_loader([str(CHECKOUT / ".collections")])
 
 
 def load(path: Path) -> Any:
@@ -29,6 +21,5 @@ def load(path: Path) -> Any:
 
 def render(value: Any, variables: dict[str, Any], role: str = "") -> Any:
     """What templates become; those of a role find its own files."""
-    _plugins()
     more = {"ansible_search_path": [str(CHECKOUT / "roles" / role)]} if role else {}
     return Templar(loader=DataLoader(), variables=variables | more).template(value)
