@@ -13,7 +13,7 @@ from typing import Any
 from ansible_collections.switchless.spark.plugins.module_utils._fabric.errors import shown
 from ansible_collections.switchless.spark.plugins.module_utils._fabric.plain import plain
 
-from .group_look import unit_name
+from .group_look import end_words, unit_name
 from .group_others import ENDING, FAILED, GATHERING, SERVING, STARTING, STOPPED, others
 from .group_rank import Rank, Reason, rank
 from .journal import number
@@ -131,7 +131,7 @@ def _live(head: Rank, ranks: list[Rank], limit: float) -> tuple[str, list[Reason
     ended = head.state.get("ended")
     if base != ENDING or not isinstance(ended, Mapping):
         return base, []
-    return base, [head.because(f"the life ends, {_end_words(ended)}", "wait: systemd starts the next life")]
+    return base, [head.because(f"the life ends, {end_words(ended)}", "wait: systemd starts the next life")]
 
 
 def _misplaced(head: Rank, ranks: list[Rank]) -> Iterator[Reason]:
@@ -159,18 +159,12 @@ def _failed(head: Rank) -> Reason:
     spent = head.unit.get("result") == "start-limit-hit" or (bool(restarts) and not by_hand)
     text = f"{head.where} failed ({head.how_it_ended()})" + (f"; its budget, {budget}, is used up" if spent else "")
     if head.end is not None:
-        text += f". The last life ended, {_end_words(head.end)}"
+        text += f". The last life ended, {end_words(head.end)}"
     return head.because(
         text,
         "give the journals of all ranks to the filter vllm_diagnosis and cure what it finds; then on "
         f"{head.host}: systemctl reset-failed {name} && systemctl start {name}",
     )
-
-
-def _end_words(end: Mapping[str, Any]) -> str:
-    place = "" if end.get("rank") is None else f" by rank {end.get('rank')} on {end.get('host')}"
-    detail = f": {end['detail']}" if end.get("detail") else ""
-    return f"{end.get('reason') or 'nobody knows why'}{place}{detail}"
 
 
 def _answer(ranks: list[Rank], state: str, reasons: list[Reason]) -> dict[str, Any]:

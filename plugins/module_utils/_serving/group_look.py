@@ -19,8 +19,9 @@ from typing import Any
 from ansible_collections.switchless.spark.plugins.module_utils._cx7.sysfs import Tree
 from ansible_collections.switchless.spark.plugins.module_utils._node.runner import Runner
 
-from .journal import integer, number
-from .read import properties
+from .journal import integer
+from .read import moment, properties
+from .read import unit as shown_unit
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 LIVE = ("active", "activating", "deactivating", "reloading", "refreshing")
@@ -118,22 +119,13 @@ def kept(tree: Tree, path: str) -> Kept:
 
 
 def unit(said: Mapping[str, str]) -> dict[str, Any]:
-    """What systemd says; unknown numbers are null, unknown texts empty."""
+    """What systemd says, and more of it than a journal needs."""
     memory = integer(said.get("MemoryCurrent"))
     reload = said.get("NeedDaemonReload")
     error = said.get("LoadError", "").strip()
-    return {
-        "load": said.get("LoadState", ""),
+    return shown_unit(said) | {
         "load_error": error.partition(" ")[2].strip('"') or error,
-        "active": said.get("ActiveState", ""),
-        "sub": said.get("SubState", ""),
-        "result": said.get("Result", ""),
-        "exit_status": integer(said.get("ExecMainStatus")),
-        "restarts": integer(said.get("NRestarts")),
-        "pid": integer(said.get("MainPID")) or None,
-        "started": _moment(said.get("ExecMainStartTimestamp")),
-        "changed": _moment(said.get("StateChangeTimestamp")),
-        "invocation": said.get("InvocationID", ""),
+        "changed": moment(said.get("StateChangeTimestamp")),
         "status_text": said.get("StatusText", ""),
         "enabled": said.get("UnitFileState", ""),
         "need_reload": None if reload is None else reload == "yes",
@@ -143,8 +135,11 @@ def unit(said: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _moment(text: str | None) -> float | None:
-    return number(text[1:]) if text and text.startswith("@") else None
+def end_words(end: Mapping[str, Any]) -> str:
+    """Why a life ended, as the head wrote it."""
+    place = "" if end.get("rank") is None else f" by rank {end.get('rank')} on {end.get('host')}"
+    detail = f": {end['detail']}" if end.get("detail") else ""
+    return f"{end.get('reason') or 'nobody knows why'}{place}{detail}"
 
 
 def stale(data: Mapping[str, Any] | None, shown: Mapping[str, Any], boot: str) -> tuple[bool | None, str]:

@@ -12,6 +12,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .group_look import places
+
 SCHEMA = 1
 CACHES = {
     "FLASHINFER_WORKSPACE_BASE": "flashinfer",
@@ -35,7 +37,8 @@ def ranks(
     C(same) is what, beside the recipe itself, must not differ between ranks and starts: digests of programs and keys.
     """
     name: str = chosen["name"]
-    folder = f"/etc/switchless/vllm/{name}"
+    where = places(name)
+    folder = where.config.rpartition("/")[0]
     container = chosen["runtime"]["kind"] == "container"
     agreed = {
         "ranks": chosen["ranks"],
@@ -70,8 +73,8 @@ def ranks(
                 "key_file": f"{folder}/api.key",
             },
             "limits": dict(limits),
-            "state_file": f"/run/vllm/{name}/state.json",
-            "end_file": f"/var/lib/vllm/{name}/last_end.json",
+            "state_file": where.state,
+            "end_file": where.end,
         }
         found[rank["host"]] = {"file": file, "environment": environment}
     return found

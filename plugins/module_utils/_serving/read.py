@@ -11,7 +11,7 @@ A journal of days is not read whole: its beginning, its end, and between them th
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,9 +118,13 @@ def properties(text: str) -> dict[str, str]:
     return {name: value for name, equals, value in (one.partition("=") for one in text.splitlines()) if equals}
 
 
-def unit(said: dict[str, str]) -> dict[str, Any]:
+def moment(text: str | None) -> float | None:
+    """A time as systemctl writes it when it is asked for seconds since the epoch."""
+    return number(text[1:]) if text and text.startswith("@") else None
+
+
+def unit(said: Mapping[str, str]) -> dict[str, Any]:
     """What systemd says; unknown numbers are null, unknown texts empty."""
-    started = said.get("ExecMainStartTimestamp", "")
     return {
         "load": said.get("LoadState", ""),
         "active": said.get("ActiveState", ""),
@@ -129,7 +133,7 @@ def unit(said: dict[str, str]) -> dict[str, Any]:
         "exit_status": integer(said.get("ExecMainStatus")),
         "restarts": integer(said.get("NRestarts")),
         "pid": integer(said.get("MainPID")) or None,
-        "started": number(started[1:]) if started.startswith("@") else None,
+        "started": moment(said.get("ExecMainStartTimestamp")),
         "invocation": said.get("InvocationID", ""),
     }
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .group_look import LIVE, Look, stale
+from .group_look import LIVE, Look, end_words, stale
 from .ready_answer import Generated, Http, generated, resolved
 
 LEAST = 5.0
@@ -204,7 +204,10 @@ class Waiter:
             return outcome
         ended = dict(here.ended or {})
         return Outcome(
-            here, failed=True, detail=_words(ended), end={"life": here.life} | ended | {"ranks": list(here.ranks)}
+            here,
+            failed=True,
+            detail=_words(ended),
+            end={"life": here.life} | ended | {"ranks": list(here.ranks)},
         )
 
 
@@ -217,6 +220,4 @@ def _same_start(end: Mapping[str, Any], unit: Mapping[str, Any]) -> bool:
 
 
 def _words(end: Mapping[str, Any]) -> str:
-    place = "" if end.get("rank") is None else f" by rank {end.get('rank')} on {end.get('host')}"
-    detail = f": {end['detail']}" if end.get("detail") else ""
-    return f"the life ended, {end.get('reason') or 'nobody knows why'}{place}{detail}"
+    return f"the life ended, {end_words(end)}"
