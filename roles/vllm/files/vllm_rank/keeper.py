@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 import uuid
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ def say(text: str) -> None:
     print(f"rank keeper: {text}", file=sys.stderr, flush=True)
 
 
-class Keeper:
+class Keeper(ABC):
     """Everything happens in `run`; threads only put events into the queue."""
 
     def __init__(self, config: Config) -> None:
@@ -57,23 +58,24 @@ class Keeper:
 
     # what a rank does about things
 
+    @abstractmethod
     def begin(self, now: float) -> None:
         """What is done once, before the loop."""
 
-    def handle(self, event: Event | Answer | Stop, now: float) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def handle(self, event: Event | Answer | Stop, now: float) -> None: ...
 
-    def child_ended(self, how: str, now: float) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def child_ended(self, how: str, now: float) -> None: ...
 
-    def child_gone(self, now: float) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def child_gone(self, now: float) -> None: ...
 
-    def tick(self, now: float) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def tick(self, now: float) -> None: ...
 
-    def view(self) -> state.View:
-        raise NotImplementedError
+    @abstractmethod
+    def view(self) -> state.View: ...
 
     def publish(self) -> None:
         """Files and systemd's status, when something changed."""

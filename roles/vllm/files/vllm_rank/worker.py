@@ -34,6 +34,9 @@ class Worker(Keeper):
         self._code = 1
         self._farewell: float | None = None
 
+    def begin(self, now: float) -> None:
+        """It dials when nothing of an earlier life is left: see tick."""
+
     def handle(self, event: Event | Answer | Stop, now: float) -> None:
         match event:
             case Joined(conn, link, _hello) if conn == self._conn:
