@@ -77,7 +77,7 @@ def metadata_of(text: str, name: str, version: str, without: Sequence[str]) -> s
     lines = []
     for line in head.split("\n"):
         key, _, value = line.partition(": ")
-        if key == "Requires-Dist" and _normal(re.split(r"[^A-Za-z0-9_.-]", value)[0]) in without:
+        if key == "Requires-Dist" and normal(re.split(r"[^A-Za-z0-9_.-]", value)[0]) in without:
             continue
         lines.append(f"{key}: {name if key == 'Name' else version}" if key in ("Name", "Version") else line)
     return "\n".join(lines) + gap + body
@@ -95,7 +95,8 @@ def record_of(text: str, old: str, new: str, changed: dict[str, bytes]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _normal(name: str) -> str:
+def normal(name: str) -> str:
+    """The one spelling of a distribution's name that all its spellings have in common."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 

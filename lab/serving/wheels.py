@@ -18,7 +18,7 @@ from pathlib import Path
 
 from lab.common import LabError, locked, run, say, write_atomic
 from lab.rootfs import building
-from lab.serving.repack import renamed
+from lab.serving.repack import normal, renamed
 from lab.site import STORE
 
 HERE = Path(__file__).parent
@@ -184,9 +184,8 @@ def relock(python: Path) -> list[Pin]:
 
 
 def _wheel(pin: Pin, target: Path) -> Path:
-    name = re.sub(r"[-_.]+", "_", pin.name).lower()
     for wheel in target.glob("*.whl"):
         found, version, *_rest = wheel.name.split("-")
-        if re.sub(r"[-_.]+", "_", found).lower() == name and version == pin.version:
+        if normal(found) == normal(pin.name) and version == pin.version:
             return wheel
     raise LabError(f"pip fetched no wheel of {pin.name} {pin.version}")
