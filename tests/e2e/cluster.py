@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,20 @@ class Played:
         missing = [word for word in words if " ".join(word.split()) not in flat]
         assert not missing, f"{missing} not in:\n{self.text}"
         return True
+
+
+def _run(argv: list[str], env: Mapping[str, str], timeout: int = PLAY_SECONDS) -> subprocess.CompletedProcess[str]:
+    """Run a command in the checkout, without anybody to ask."""
+    return subprocess.run(
+        argv,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=timeout,
+        cwd=CHECKOUT,
+        env=env,
+        stdin=subprocess.DEVNULL,
+    )
 
 
 class Cluster:
@@ -91,16 +106,7 @@ class Cluster:
                 raise AssertionError(f"{node}: {command}: {error}") from error
             return ""
         argv = ["sh", "-c", 'echo $$ >"$0" && exec "$@"', str(group.path / "cgroup.procs"), *inside]
-        done = subprocess.run(
-            argv,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=PLAY_SECONDS,
-            cwd=CHECKOUT,
-            env=command_env(),
-            stdin=subprocess.DEVNULL,
-        )
+        done = _run(argv, command_env())
         assert not (check and done.returncode), f"{node}: {command}: {done.stdout}{done.stderr}"
         return done.stdout
 
@@ -128,16 +134,7 @@ class Cluster:
         """Run a playbook with further arguments."""
         self.used = True
         argv = ["ansible-playbook", "-i", str(self.inventory), playbook, *words]
-        done = subprocess.run(
-            argv,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=timeout,
-            cwd=CHECKOUT,
-            env=self.env,
-            stdin=subprocess.DEVNULL,
-        )
+        done = _run(argv, self.env, timeout)
         return Played(done.returncode, done.stdout + done.stderr)
 
     def asked_from_outside(self, *roles: str) -> str:

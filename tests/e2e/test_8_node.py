@@ -39,10 +39,6 @@ def holds(pair: Cluster, node: str) -> set[str]:
     return set(pair.node(node, "apt-mark showhold").split())
 
 
-def asked_from_outside(pair: Cluster, *roles: str) -> str:
-    return pair.asked_from_outside(*roles)
-
-
 def boots(pair: Cluster) -> dict[str, str]:
     return {node: said.strip() for node, said in pair.nodes("cat /proc/sys/kernel/random/boot_id").items()}
 
@@ -152,7 +148,7 @@ def test_what_was_brought_is_there_after_another_reboot_and_caps_the_clock(pair:
     pair.lab("up")
     assert under_load(pair) == {"2190"}
     rest(pair)
-    assert "passed" in asked_from_outside(pair, *ROLES, "fabric", "cx7", "transport")
+    assert "passed" in pair.asked_from_outside(*ROLES, "fabric", "cx7", "transport")
 
 
 def test_another_branch_that_somebody_installed_is_refused(pair: Cluster) -> None:

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from tests.e2e.cluster import CHECKOUT, Cluster
-from tests.e2e.test_8_node import asked_from_outside
 
 UNIT = "vllm@lab.service"
 KEY = "/etc/switchless/vllm/lab/api.key"
@@ -104,7 +103,7 @@ def test_a_second_run_restarts_nothing(served: Cluster) -> None:
 
 
 def test_it_is_right_seen_from_outside(served: Cluster) -> None:
-    assert "failed" not in asked_from_outside(served, "checkpoint", "vllm")
+    assert "failed" not in served.asked_from_outside("checkpoint", "vllm")
     assert ask(served, key="wrong") == "401"
 
 
