@@ -19,7 +19,7 @@ State = Literal["running", "passed", "failed", "incomplete", "aborted"]
 
 @dataclass(frozen=True, slots=True)
 class SpeedTask:
-    """What a measurement is told. `expected` is the recipe's speed by field name; a figure that is not known is none."""
+    """What a measurement is told. `expected` is the recipe's speed by field name, none where it is not known."""
 
     quick: bool
     salt: str
