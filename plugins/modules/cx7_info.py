@@ -38,6 +38,10 @@ options:
       - Whether to ask lldpd who is at the other end of each cable.
     type: bool
     default: true
+  lldp_config:
+    description:
+      - A file on the node whose text is returned, so that a role sees in the same run whether what lldpd announces is right.
+    type: path
   settle_seconds:
     description:
       - Wait until this many seconds have passed since boot. A NIC without cables is taken off the bus 5 to 22 seconds
@@ -394,6 +398,10 @@ cx7:
       description: What is odd about the node's answers.
       type: list
       elements: str
+lldp_config:
+  description: Text of O(lldp_config), null when that is not set or cannot be read.
+  returned: success
+  type: str
 """
 
 import time
@@ -424,6 +432,7 @@ def main() -> None:
             "sysfs_root": {"type": "path", "default": "/sys"},
             "kernel_log": {"type": "path"},
             "lldp": {"type": "bool", "default": True},
+            "lldp_config": {"type": "path"},
             "settle_seconds": {"type": "int", "default": 30},
             "read_slot_power_register": {"type": "bool", "default": False},
         },
@@ -436,14 +445,14 @@ def main() -> None:
             text = Path(params["kernel_log"]).read_text(encoding="utf-8", errors="replace")
         except OSError as error:
             module.fail_json(msg=f"The kernel log to read instead of the node's cannot be read: {error}")
-    proc = Tree(PROC_ROOT)
+    proc, host = Tree(PROC_ROOT), Tree(HOST_ROOT)
     settle(proc, params["settle_seconds"])
     live = params["sysfs_root"].rstrip("/") == SYSFS_ROOT
     seen = look(
         Sources(
             sys=Tree(params["sysfs_root"]),
             proc=proc,
-            host=Tree(HOST_ROOT),
+            host=host,
             runner=ModuleRunner(module),
             permanent_mac=mac.permanent if live else (lambda _netdev: None),
             kernel_log=text,
@@ -451,7 +460,8 @@ def main() -> None:
             ask_register=params["read_slot_power_register"],
         )
     )
-    module.exit_json(changed=False, cx7=seen.as_dict())
+    announced = host.read(params["lldp_config"].lstrip("/")) if params["lldp_config"] else None
+    module.exit_json(changed=False, cx7=seen.as_dict(), lldp_config=announced)
 
 
 if __name__ == "__main__":

@@ -120,6 +120,15 @@ def test_info_reads_a_given_log(info: Run, tmp_path: Path) -> None:
     assert "hotplug_plugin" in {event["kind"] for event in seen["events"]}
 
 
+def test_info_tells_what_lldpd_was_told_to_announce(info: Run, tmp_path: Path) -> None:
+    path = "/etc/lldpd.d/90-switchless.conf"
+    assert info(Shown(), answers())["lldp_config"] is None
+    assert info(Shown(), answers(), lldp_config=path)["lldp_config"] is None
+    (tmp_path / path[1:]).parent.mkdir(parents=True)
+    (tmp_path / path[1:]).write_text("configure ports a lldp\n", encoding="utf-8")
+    assert info(Shown(), answers(), lldp_config=path)["lldp_config"] == "configure ports a lldp"
+
+
 def test_info_log_that_is_not_there(info: Run) -> None:
     result = info(Shown(), answers(), kernel_log="/nowhere/dmesg.txt")
     assert result["failed"] is True
