@@ -12,8 +12,8 @@ from typing import Literal
 from .model import Counters, Result
 
 Level = Literal["quick", "full", "canary", "soak"]
-# `failed`: a guard failed. `incomplete`: the server went away. `aborted`: it was told to stop. `passed` is every run
-# that came to its end without a failure: what was not exercised or unknown stands in its results.
+# `failed`: a guard failed, or a speed that is a gate. `incomplete`: the server went away, or a guard that was asked could
+# not say. `aborted`: it was told to stop. `passed` is left: each guard passed, or the recipe leaves it out.
 State = Literal["running", "passed", "failed", "incomplete", "aborted"]
 
 
@@ -30,7 +30,10 @@ class SpeedTask:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One figure, measured again and again. Without values it could not be measured, and the note says why."""
+    """One figure, measured again and again. Without values it could not be measured, and the note says why.
+
+    `name` is the field of the recipe's speed that it is held against (`count_tokens_per_second`), where there is one.
+    """
 
     name: str
     unit: str
