@@ -101,6 +101,7 @@ def test_info(info: Run, *, check: bool) -> None:
     assert (seen["log_source"], seen["log_complete"], seen["lldp_running"]) == ("journal", True, True)
     assert seen["functions"][0]["networkmanager"] == "unmanaged"
     assert seen["functions"][0]["mac_permanent"] is None
+    assert result["lldp_config"] is None
 
 
 def test_info_without_a_nic(info: Run) -> None:
@@ -120,13 +121,13 @@ def test_info_reads_a_given_log(info: Run, tmp_path: Path) -> None:
     assert "hotplug_plugin" in {event["kind"] for event in seen["events"]}
 
 
-def test_info_tells_what_lldpd_was_told_to_announce(info: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", [None, "configure ports a lldp\n"])
+def test_info_tells_what_lldpd_was_told_to_announce(info: Run, tmp_path: Path, text: str | None) -> None:
     path = "/etc/lldpd.d/90-switchless.conf"
-    assert info(Shown(), answers())["lldp_config"] is None
-    assert info(Shown(), answers(), lldp_config=path)["lldp_config"] is None
     (tmp_path / path[1:]).parent.mkdir(parents=True)
-    (tmp_path / path[1:]).write_text("configure ports a lldp\n", encoding="utf-8")
-    assert info(Shown(), answers(), lldp_config=path)["lldp_config"] == "configure ports a lldp"
+    if text is not None:
+        (tmp_path / path[1:]).write_text(text, encoding="utf-8")
+    assert info(Shown(), answers(), lldp_config=path)["lldp_config"] == (text and text.strip())
 
 
 def test_info_log_that_is_not_there(info: Run) -> None:

@@ -12,8 +12,8 @@ from typing import Literal
 from .model import Counters, Result
 
 Level = Literal["quick", "full", "canary", "soak"]
-# `failed`: a guard failed, or a speed that is a gate. `incomplete`: the server went away, or a guard that was asked could
-# not say. `aborted`: it was told to stop. `passed` is left: each guard passed, or the recipe leaves it out.
+# `failed`: a guard failed, or a speed that is a gate. `incomplete`: the server went away, or a guard that was asked
+# could not say. `aborted`: it was told to stop. `passed` is left: each guard passed, or the recipe leaves it out.
 State = Literal["running", "passed", "failed", "incomplete", "aborted"]
 
 
