@@ -10,6 +10,7 @@ import json
 import os
 import shlex
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,9 @@ from lab.wiring import DEFAULT, load_wiring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+SWAP_SECONDS = 3
 
 
 def _site(args: argparse.Namespace) -> Site:
@@ -184,8 +188,10 @@ def do_swap(args: argparse.Namespace) -> None:
         one.far, other.far = other.far, one.far
         one.plugged, other.plugged = plugged
 
-    # Pulled first, as by hand: both ends see their link go, which is what makes lldpd forget its neighbour.
+    # Pulled first, and for as long as a hand takes: both ends see their link go, which is what makes lldpd forget its
+    # neighbour. It looks at its interfaces a second after they changed.
     _patch(args, numbers, pull)
+    time.sleep(SWAP_SECONDS)
     _patch(args, numbers, exchange)
 
 

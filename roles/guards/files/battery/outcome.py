@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Literal
 
 from .model import Counters, Result
@@ -63,3 +64,36 @@ class Run:
     counters_after: Counters | None
     # What was judged: url, model, unit.
     server: Mapping[str, str]
+
+
+def slow(measures: Iterable[Measure], expected: Mapping[str, float | None], tolerance: float) -> tuple[str, ...]:
+    """The measures whose median is worse than the recipe's by more than the tolerance, in words."""
+    words = []
+    for measure in measures:
+        wanted = expected.get(measure.name)
+        if wanted is None or not measure.values:
+            continue
+        seen, less_is_better = median(measure.values), measure.name.endswith("_seconds")
+        bound = wanted * (1 + tolerance if less_is_better else 1 - tolerance)
+        if seen > bound if less_is_better else seen < bound:
+            side = "at most" if less_is_better else "at least"
+            words.append(f"{measure.name}: seen {seen:.4g} {measure.unit}, expected {side} {bound:.4g}")
+    return tuple(words)
+
+
+def conclusion(
+    results: Sequence[Result], measures: Sequence[Measure], expected: Mapping[str, float | None], too_slow: bool
+) -> tuple[State, int]:
+    """The state of a run that came to its end, and the exit code of the program.
+
+    `expected` is empty and `too_slow` false where speed is no gate; where it is one, what has an expectation and could
+    not be measured is not passed.
+    """
+    verdicts = {result.verdict for result in results}
+    if "failed" in verdicts or too_slow:
+        return "failed", 1
+    if "unknown" in verdicts or any(not each.values and expected.get(each.name) is not None for each in measures):
+        return "incomplete", 3
+    if "not exercised" in verdicts or "passed" not in verdicts:
+        return "incomplete", 4
+    return "passed", 0
