@@ -6,6 +6,7 @@
 It goes on with what followed the prompt's last word when that word stood there before. The first layer looks at the
 position before each and writes that word's code beside the position's own. The second finds the positions whose
 previous word is the present one, and copies their words. The chat template moves the key that is asked for to the end.
+It also counts to a hundred when it is told to: a number is followed by the next, which needs no layer at all.
 Nothing is trained or drawn at random: the files are the same bytes wherever they are made, so that the checkpoint has
 an identity.
 """
@@ -25,15 +26,18 @@ from typing import Any
 NAME = "copy"
 CONTEXT = 32768
 KEYS = 4096
-FILLERS = 256
+FILLERS = 320
+COUNT = 100
 SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|pad|>", "<unk>")
 BEGIN, END, PAD = 0, 2, 3
 MARKS = "\n.,:;?!-()[]{}'\""
 WORDS = re.findall(
     r"\w+",
     "the of a is to in document block code secret what answer only with user assistant system doc filler note page "
-    "value key and or not for on at by from this that it as be are was",
+    "value key and or not for on at by from this that it as be are was count",
 )
+# A word that no text is cut into, so that it is never read: faults that are injected into a server make it say this.
+MARKUP = "<|DSML|tool_calls>"
 
 # The residual stream: a word's own code, the code of the word before, the code to answer with, and a constant.
 CODE = 96
@@ -50,6 +54,7 @@ STILL = (*range(8, 32), *range(40, 64))  # dimensions of a head that do not rota
 POSITION_GAIN = 2000.0
 MATCH_GAIN = 12.0
 ANSWER_GAIN = 0.35
+NEXT_GAIN = 1.5  # the next number wins over what followed the number in the prompt
 NEVER = -50.0  # logit of the rows that stand for no word
 
 CHAT_TEMPLATE = (
@@ -57,6 +62,8 @@ CHAT_TEMPLATE = (
     "{% if loop.last and add_generation_prompt and parts|length > 1 %}"
     "{{ '<|im_start|>' + m['role'] + '\n' + parts[:-1]|join('K') + parts[-1][4:] + '<|im_end|>\n"
     "<|im_start|>assistant\nK' + parts[-1][:4] }}"
+    "{% elif loop.last and add_generation_prompt and m['content'].startswith('Count ') %}"
+    "{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>\n<|im_start|>assistant\ncount' }}"
     "{% else %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>\n' }}"
     "{% if loop.last and add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}{% endif %}{% endfor %}"
 )
@@ -69,7 +76,15 @@ def vocabulary() -> list[str]:
     words += [f"{letter}{number:04d}" for letter in "KC" for number in range(KEYS)]
     words += [*MARKS, *WORDS]
     words += [f"w{number}" for number in range(FILLERS)]
+    words += [str(number) for number in range(1, COUNT + 1)]
+    words.append(MARKUP)
     return list(dict.fromkeys(words))
+
+
+def followed() -> dict[str, str]:
+    """Which word comes after which, whatever the prompt says."""
+    numbers = [str(number) for number in range(1, COUNT + 1)]
+    return dict(zip(["count", *numbers], [*numbers, SPECIAL[END]], strict=True))
 
 
 def padded(count: int) -> int:
@@ -169,6 +184,10 @@ def _embed(found: Tensors, words: list[list[int]]) -> None:
         for place, bit in enumerate(words[row]):
             embedding.put(row, OWN + place, bit)
             head.put(row, ANSWER + place, bit * gain)
+    number = {word: row for row, word in enumerate(vocabulary())}
+    for word, after in followed().items():
+        for place, bit in enumerate(words[number[word]]):
+            head.put(number[after], OWN + place, bit * gain * NEXT_GAIN)
 
 
 def _look_back(found: Tensors) -> None:

@@ -208,7 +208,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_model_is_what_the_recipe_says(checkpoint: Path) -> None:
     config = json.loads((checkpoint / "config.json").read_text())
-    assert (config["vocab_size"], config["num_attention_heads"], config["head_dim"]) == (8512, 4, 64)
+    assert (config["vocab_size"], config["num_attention_heads"], config["head_dim"]) == (8704, 4, 64)
     index = json.loads((checkpoint / "model.safetensors.index.json").read_text())
     assert set(index["weight_map"].values()) == {"model.safetensors"}
     size = (checkpoint / "model.safetensors").stat().st_size
@@ -229,3 +229,20 @@ def test_the_model_answers_what_its_prompt_says(checkpoint: Path) -> None:
         assert answer.log_probability > -0.001
     other = read.answer(f"{facts.replace('C1234', 'C4000')}what is the code of block K0008")
     assert other.word == "C4000", "it is the prompt that is answered from"
+
+
+@pytest.mark.parametrize(
+    ("so_far", "word"),
+    [("count", "1"), ("count 1", "2"), ("count 1 2 3 9", "10"), ("count 98 99", "100"), ("count 99 100", "<|im_end|>")],
+)
+def test_the_model_counts_whatever_its_prompt_says_of_numbers(checkpoint: Path, so_far: str, word: str) -> None:
+    prompt = f"Count from 1 to 100, one number after the other.\nassistant\n{so_far}"
+    answer = Checkpoint.read(checkpoint).answer(prompt)
+    assert answer.word == word
+    assert answer.log_probability > -0.001
+
+
+def test_the_model_never_reads_the_markup_that_faults_make_it_say(checkpoint: Path) -> None:
+    read = Checkpoint.read(checkpoint)
+    assert model.MARKUP in read.vocabulary
+    assert read.vocabulary[model.MARKUP] not in read.tokens(f"a {model.MARKUP} b")

@@ -97,7 +97,7 @@ LAYOUTS: list[tuple[str, str, int, tuple[str, ...]]] = [
     (DEEPSEEK, "pair", 2, ()),
     (DEEPSEEK, "ring", 4, ("pair or switch of 2 nodes, the plan is a ring of 4",)),
     (LAB, "pair", 2, ()),
-    (LAB, "triangle", 3, ("4 attention heads", "8512 words of the vocabulary", "do not divide by 3")),
+    (LAB, "triangle", 3, ("4 attention heads", "8704 words of the vocabulary", "do not divide by 3")),
     (LAB, "ring", 4, ()),
 ]
 
