@@ -65,7 +65,7 @@ faults: setup ## the NIC's faults and the reboot of the group, on the lab
 
 .PHONY: serve
 serve: setup ## a model served by the real vLLM on CPU, and whatever ends one of its ranks, on the lab; not part of test, half an hour
-	$(PYTEST)/serve.xml tests/e2e/test_9_serve.py
+	$(PYTEST)/serve.xml tests/e2e/test_9_checkpoint.py tests/e2e/test_9_serve.py
 
 .PHONY: links
 links: setup ## the link test on slow, broken and pulled cables, on the lab; not part of test, five minutes

@@ -8,68 +8,15 @@ The tests go on from one another. How long the group took to serve again is prin
 
 from __future__ import annotations
 
-import json
-import time
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
 
 import pytest
 
 from tests.e2e.cluster import CHECKOUT, Cluster
+from tests.e2e.served import MANY_STARTS, UNIT, ask, faulty, last_end, recipe, spoil, state, unit, until
 
-UNIT = "vllm@lab.service"
-KEY = "/etc/switchless/vllm/lab/api.key"
-BACK_SECONDS = 900  # a limit for a group that does not come back: two shared cores serve two ranks here
-# Tests take the group down more often in an hour than anything that is well.
-MANY_STARTS = ("-e", "vllm_starts=1000")
 Record = Callable[[str, object], None]
-
-# Asks the server on the head: a question whose answer stands in it, and the HTTP status of any other path.
-ASK = """
-import json, pathlib, sys, urllib.error, urllib.request
-key, tokens = sys.argv[1], int(sys.argv[2])
-key = pathlib.Path(key).read_text().strip() if key.startswith("/") else key
-asked = {"model": "copy", "prompt": "the code of block K0042 C1234 . what is the code of block K0042",
-         "max_tokens": tokens, "temperature": 0, "ignore_eos": True}
-headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-request = urllib.request.Request("http://%s:8000/v1/completions", json.dumps(asked).encode(), headers)
-try:
-    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=120) as answer:
-        print(answer.status, json.load(answer)["choices"][0]["text"])
-except urllib.error.HTTPError as error:
-    print(error.code)
-"""
-
-
-def ask(served: Cluster, key: str = KEY, tokens: int = 1) -> str:
-    script = ASK % "10.77.0.11"
-    return served.lab("exec", "spark1", "python3", "-c", script, key, str(tokens), check=False).strip()
-
-
-def state(served: Cluster, node: str = "spark1") -> dict[str, Any]:
-    """What the keeper says; empty while its node is off."""
-    said = served.node(node, "cat /run/vllm/lab/state.json", check=False)
-    found: dict[str, Any] = json.loads(said) if said.startswith("{") else {}
-    return found
-
-
-def unit(served: Cluster, name: str) -> str:
-    """A property of the head's unit."""
-    return served.node("spark1", f"systemctl show -P {name} {UNIT}").strip()
-
-
-def last_end(served: Cluster) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(served.node("spark1", "cat /var/lib/vllm/lab/last_end.json"))
-    return found
-
-
-def until(true: Callable[[], bool], what: str, seconds: float = BACK_SECONDS) -> float:
-    """Wait for it; gives the seconds that it took."""
-    began = time.monotonic()
-    while not true():
-        assert time.monotonic() - began < seconds, f"not within {seconds} s: {what}"
-        time.sleep(1)
-    return time.monotonic() - began
 
 
 def serves_again(served: Cluster, life: str, record: Record) -> None:
@@ -229,6 +176,56 @@ def test_the_budget_of_starts_ends_in_one_clear_state(served: Cluster) -> None:
     played = served.play("--tags", "vllm", *MANY_STARTS)
     assert played.rc == 0, played.text
     assert played.said("Answered: C1234")
+
+
+def test_a_port_that_is_taken_is_named_before_anything_starts(served: Cluster) -> None:
+    served.node("spark1", f"systemctl stop {UNIT}")
+    served.node("spark1", "systemd-run --quiet --unit=e2e-port python3 -m http.server 8000")
+    try:
+        played = served.play("--tags", "vllm", *MANY_STARTS)
+    finally:
+        served.node("spark1", "systemctl stop e2e-port")
+    assert played.rc != 0
+    assert played.said("8000", "python3", "vllm_api_port")
+    served.node("spark1", f"systemctl start {UNIT}")
+    until(lambda: state(served).get("state") == "serving", "it serves again")
+
+
+def test_another_recipe_takes_the_place_of_this_one(served: Cluster, tmp_path: Path) -> None:
+    played = served.play("-e", f"vllm_recipe={faulty(served, tmp_path)}", *MANY_STARTS, playbook="playbooks/switch.yml")
+    assert played.rc == 0, played.text
+    assert played.said("faulty serves as copy", "Answered: C1234")
+    for node in served.names:
+        assert served.node(node, "systemctl is-active vllm@lab || true").strip() == "inactive"
+        assert served.node(node, "systemctl is-enabled vllm@lab vllm@faulty || true").split() == ["disabled", "enabled"]
+
+
+def test_an_engine_that_ends_itself_with_success_is_noticed(served: Cluster, record_property: Record) -> None:
+    """As in finding 13: a prompt ends the process with exit status 0."""
+    life = state(served, recipe="faulty")["life"]
+    spoil(served, "crash")
+    assert ask(served, recipe="faulty", code="C4095").split()[0] == "500"
+    spoil(served)
+    took = until(
+        lambda: (now := state(served, recipe="faulty")).get("state") == "serving" and now["life"] != life, "it is back"
+    )
+    record_property("recovery_seconds", round(took, 1))
+    assert ask(served, recipe="faulty").split() == ["200", "C1234"]
+
+
+def test_a_recipe_that_does_not_come_up_leaves_the_old_one(served: Cluster, tmp_path: Path) -> None:
+    broken = recipe(tmp_path, "broken", {"environment": {"VLLM_CPU_KVCACHE_SPACE": "much"}})
+    played = served.play("-e", f"vllm_recipe={broken}", "-e", "vllm_starts=1", playbook="playbooks/switch.yml")
+    assert played.rc != 0
+    assert played.said("broken did not come up", "vllm@faulty was started again")
+    until(lambda: state(served, recipe="faulty").get("state") == "serving", "the old one serves again")
+    assert ask(served, recipe="faulty").split() == ["200", "C1234"]
+
+
+def test_back_to_the_first_recipe(served: Cluster) -> None:
+    played = served.play("-e", "vllm_recipe=lab", *MANY_STARTS, playbook="playbooks/switch.yml")
+    assert played.rc == 0, played.text
+    assert ask(served).split() == ["200", "C1234"]
 
 
 def test_reset_takes_all_of_it_away(served: Cluster) -> None:
