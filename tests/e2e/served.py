@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The switchless.spark founders
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the tests of a served model share: questions to the server, what the keepers say, recipes made from the lab's."""
+"""What the tests of a served model share: questions to the server, what keepers say, recipes made from the lab's."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def recipe(folder: Path, name: str, changes: Mapping[str, Mapping[str, Any]]) ->
 
 
 def faulty(served: Cluster, folder: Path) -> str:
-    """The recipe whose engine can be spoiled, and its plugin on all nodes. Nothing is spoiled before `spoil` is called."""
+    """The recipe whose engine can be spoiled, with its plugin on all nodes. Nothing is spoiled yet."""
     for node in served.names:
         for file in (CHECKOUT / "tests/faulty_vllm").rglob("*"):
             if file.is_file() and "__pycache__" not in file.parts:
