@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How long a checkpoint takes to all nodes of a ring, beside one copy over one cable: python tests/bench/checkpoint.py
 
-A lab of four nodes must be up under the name in SPARK_LAB (default ring4), with its fabric laid and iperf3 on the nodes.
+A lab of four nodes must be up under the name in SPARK_LAB (default ring4), its fabric laid, and iperf3 on its nodes.
 Its cables are made slow, so that they bound both and the processor does not. Prints, asserts nothing. Aim: 1.4 times.
 """
 
