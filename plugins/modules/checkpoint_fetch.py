@@ -41,6 +41,12 @@ options:
     description:
       - What to do, from P(switchless.spark.checkpoint_jobs#filter). Needed with O(state=started).
     type: dict
+  run:
+    description:
+      - A word of the run that asks. What was completed for another run is looked at again, since files may have been harmed
+        after that.
+    type: str
+    default: ""
   wait_seconds:
     description: For how many seconds to wait for the end at most.
     type: int
@@ -206,6 +212,7 @@ def main() -> None:
         argument_spec={
             "state": {"type": "str", "choices": ["started", "stopped"], "default": "started"},
             "job": {"type": "dict"},
+            "run": {"type": "str", "default": ""},
             "wait_seconds": {"type": "int", "default": 0},
             "program": {"type": "path", "default": "/usr/local/lib/switchless/checkpoint_agent.py"},
             "state_folder": {"type": "path", "default": "/var/lib/switchless/checkpoint"},
@@ -225,7 +232,7 @@ def main() -> None:
                         msg=f"{transfer.UNIT} was stopped, and still runs: see systemctl status {transfer.UNIT}"
                     )
             module.exit_json(changed=lives, transfer={"state": transfer.STOPPED, "error": None}, said="")
-        job = transfer.identified(module.params["job"])
+        job = transfer.identified(module.params["job"]) | {"run": module.params["run"]}
         changed = begin(module, runner, job, folder)
         found = follow(runner, job, folder, 0 if module.check_mode else module.params["wait_seconds"])
         said = transfer.journal(runner) if found["state"] == transfer.FAILED else ""

@@ -97,7 +97,14 @@ def state_of(seen: Unit, status: Mapping[str, Any] | None, job: Mapping[str, Any
 
 
 def fits(seen: Unit, found: Mapping[str, Any], job: Mapping[str, Any], on_disk: Mapping[str, Any] | None) -> bool:
-    """Whether nothing is to be started: this job runs, or it is done and has nobody to serve."""
+    """Whether nothing is to be started: this job runs, or it is done and has nobody to serve.
+
+    What an earlier run completed may have been harmed since, so that it is done again: what is still right is not taken
+    a second time.
+    """
+    there = on_disk or {}
+    if found["state"] == COMPLETE and there.get("run") != job.get("run"):
+        return False
     if seen.lives:
-        return bool(on_disk and on_disk.get("id") == job["id"])
+        return bool(there.get("id") == job["id"])
     return found["state"] == COMPLETE and not job.get("serve")

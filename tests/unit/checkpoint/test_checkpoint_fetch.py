@@ -128,6 +128,24 @@ def test_an_agent_that_ended(
     assert fetch(job=job)["changed"] is starts
 
 
+@pytest.mark.parametrize("active", ["active", "inactive"])
+@pytest.mark.parametrize(("run", "starts"), [("one", False), ("two", True)])
+def test_what_an_earlier_run_completed_is_looked_at_again(
+    fetch: Callable[..., Answer], node: Node, job: Answer, run: str, active: str, *, starts: bool
+) -> None:
+    """A file may have been harmed since, and what the agent said then is no proof."""
+    job["serve"] = []
+    node.says = {"state": "complete", "error": None}
+    fetch(job=job, run="one")
+    node.active = active
+    assert fetch(job=job, run=run)["changed"] is starts
+
+
+def test_a_job_that_runs_goes_on_whichever_run_asks(fetch: Callable[..., Answer], job: Answer) -> None:
+    fetch(job=job, run="one")
+    assert fetch(job=job, run="two")["changed"] is False
+
+
 def test_it_waits_for_the_end(
     fetch: Callable[..., Answer], node: Node, job: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
