@@ -43,8 +43,8 @@ options:
     type: dict
   run:
     description:
-      - A word of the run that asks. What was completed for another run is looked at again, since files may have been harmed
-        after that.
+      - A word of the run that asks. What was completed for another run is looked at again, since files may have been
+        harmed after that.
     type: str
     default: ""
   wait_seconds:

@@ -40,7 +40,7 @@ options:
     default: true
   lldp_config:
     description:
-      - A file on the node whose text is returned, so that a role sees in the same run whether what lldpd announces is right.
+      - A file on the node whose text is returned, so that one run also says whether what lldpd announces is right.
     type: path
   settle_seconds:
     description:
