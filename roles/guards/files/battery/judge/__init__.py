@@ -1,0 +1,4 @@
+# Copyright: (c) 2026, The switchless.spark founders
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Judges of answers, figures and counters. All are pure: they read nothing, ask nobody, and know no guard."""
