@@ -70,6 +70,18 @@ class Drafter:
 
 
 @dataclass(frozen=True, slots=True)
+class Snapshots:
+    """Processed weights that each rank keeps for later starts, in a build that does so.
+
+    The variables tell it the folder and a tag; C(gib) is what one rank writes.
+    """
+
+    directory_variable: str
+    tag_variable: str
+    gib: float
+
+
+@dataclass(frozen=True, slots=True)
 class Runtime:
     """C(versions) are beginnings of vLLM's version; none means that C(features) decide."""
 
@@ -81,6 +93,7 @@ class Runtime:
     cuda: str | None
     image: str | None
     image_variable: str | None
+    snapshots: Snapshots | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,7 @@ def resolve(
         "model_path": case.model_path,
         "api_port": ports[0],
         "master_port": ports[1],
+        "engine": dict(case.engine),
         "ranks": [_rank(case, node, command, address, ports) for node in case.nodes],
         "memory": [_budget(case, node) for node in case.nodes],
         "expect": _expect(case),

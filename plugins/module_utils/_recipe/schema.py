@@ -56,6 +56,7 @@ def _values(recipe: Recipe) -> Iterator[str]:
     yield from _needed(recipe)
     yield from _environment(recipe)
     yield from _runtime(recipe)
+    yield from _snapshots(recipe)
     yield from _why(recipe)
 
 
@@ -104,6 +105,22 @@ def _runtime(recipe: Recipe) -> Iterator[str]:
         yield "runtime.image or runtime.image_variable is null: a container needs an image and a variable that pins it"
     if runtime.kind == "venv" and not runtime.requirements:
         yield "runtime.requirements is empty: a virtual environment needs at least vllm, with its version"
+
+
+def _snapshots(recipe: Recipe) -> Iterator[str]:
+    kept = recipe.runtime.snapshots
+    if kept is None:
+        return
+    names = {"directory_variable": kept.directory_variable, "tag_variable": kept.tag_variable}
+    for key, name in names.items():
+        if not _VARIABLE.fullmatch(name):
+            yield f"runtime.snapshots.{key} is {shown(name)}: expected a variable's name, in capitals"
+        elif name in recipe.environment:
+            yield f"environment.{name} is runtime.snapshots.{key}: remove it, the role vllm sets it"
+    if kept.directory_variable == kept.tag_variable:
+        yield f"runtime.snapshots has {kept.tag_variable} for the directory and for the tag: expected two variables"
+    if not kept.gib > 0:
+        yield f"runtime.snapshots.gib is {kept.gib}: expected the GiB that one rank writes"
 
 
 def _why(recipe: Recipe) -> Iterator[str]:

@@ -117,6 +117,10 @@ BROKEN: list[tuple[str, tuple[Any, ...], Any, str]] = [
     (GLM, ("sizes", 0, "kv_bytes"), "26G", "sizes[0].kv_bytes is '26G': expected an integer"),
     (GLM, ("runtime", "features"), ["dflsh"], "runtime.features has 'dflsh'"),
     (GLM, ("runtime", "image_variable"), None, "runtime.image_variable is null"),
+    (GLM, ("runtime", "snapshots", "gib"), 0, "runtime.snapshots.gib is 0.0: expected the GiB that one rank writes"),
+    (GLM, ("runtime", "snapshots", "tag_variable"), "tag", "runtime.snapshots.tag_variable is 'tag': expected"),
+    (GLM, ("runtime", "snapshots", "tag_variable"), "VLLM_WEIGHT_SNAPSHOT_DIR", "expected two variables"),
+    (GLM, ("environment", "VLLM_WEIGHT_SNAPSHOT_DIR"), "/x", "is runtime.snapshots.directory_variable: remove it"),
     (DEEPSEEK, ("runtime", "requirements"), [], "runtime.requirements is empty"),
     (DEEPSEEK, ("runtime", "kind"), "vnv", "runtime.kind is 'vnv'"),
     (DEEPSEEK, ("runtime", "cuda"), 13.3, "runtime.cuda is the number 13.3: expected text; put it in quotes"),
@@ -153,6 +157,11 @@ def test_a_recipe_without_a_drafter() -> None:
     recipe = world.load(LAB)
     recipe["drafter"] = None
     assert parse(recipe).drafter is None
+
+
+def test_snapshots_are_for_the_build_that_has_them() -> None:
+    kept = {name: parse(world.load(name)).runtime.snapshots for name in world.NAMES}
+    assert [name for name, snapshots in kept.items() if snapshots] == [GLM, world.MESH3]
 
 
 def test_reading_changes_nothing() -> None:
