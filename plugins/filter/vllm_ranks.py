@@ -19,12 +19,13 @@ def vllm_ranks(
     same: object,
     api_address: object,
     engine: object = "docker",
+    snapshots: object = None,
 ) -> dict[str, Any]:
     """See vllm_ranks.yml."""
     from ansible_collections.switchless.spark.plugins.module_utils._fabric.plain import plain
     from ansible_collections.switchless.spark.plugins.module_utils._serving.rank import ranks
 
-    values: Any = plain(chosen), plain(control), plain(limits)
+    values: Any = plain(chosen), plain(control), plain(limits), plain(snapshots)
     try:
         return ranks(
             values[0],
@@ -33,6 +34,7 @@ def vllm_ranks(
             same=plain(same),
             api_address=str(api_address),
             engine=str(engine),
+            snapshots=values[3],
         )
     except (AttributeError, KeyError, TypeError, ValueError) as exc:
         raise AnsibleFilterError(

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .group_look import places
+from .snapshots import tags
 
 SCHEMA = 1
 CACHES = {
@@ -31,27 +32,35 @@ def ranks(
     same: object,
     api_address: str,
     engine: str = "docker",
+    snapshots: Mapping[str, Any] | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """C(file) and C(environment) by host, from what the filter vllm_recipe gave.
+    """C(file), C(environment) and C(snapshot), a folder, by host, from what the filter vllm_recipe gave.
 
     C(same) is what, beside the recipe itself, must not differ between ranks and starts: digests of programs and keys.
+    C(snapshots) is what those of the weights are made with, as C(snapshots.tag) takes it; without it there are none.
     """
     name: str = chosen["name"]
     where = places(name)
     folder = where.config.rpartition("/")[0]
     container = chosen["runtime"]["kind"] == "container"
+    kept = tags(chosen, snapshots)
     agreed = {
         "ranks": chosen["ranks"],
         "control": dict(control),
         "limits": dict(limits),
         "same": same,
         "engine": engine,
+        "snapshots": kept,
     }
     digest = hashlib.sha256(json.dumps(agreed, sort_keys=True).encode()).hexdigest()
     order = [{"rank": rank["rank"], "host": rank["host"]} for rank in chosen["ranks"]]
     found: dict[str, dict[str, Any]] = {}
     for rank in chosen["ranks"]:
         environment = _environment(name, rank["environment"], container)
+        snapshot = f"/var/lib/vllm/{name}/snapshots/{kept[rank['host']]}" if kept else ""
+        if kept:
+            names = chosen["runtime"]["snapshots"]
+            environment |= {names["directory_variable"]: snapshot, names["tag_variable"]: kept[rank["host"]]}
         argv = _contained(chosen, rank["argv"], sorted(environment), engine) if container else rank["argv"]
         file = {
             "schema": SCHEMA,
@@ -76,7 +85,7 @@ def ranks(
             "state_file": where.state,
             "end_file": where.end,
         }
-        found[rank["host"]] = {"file": file, "environment": environment}
+        found[rank["host"]] = {"file": file, "environment": environment, "snapshot": snapshot}
     return found
 
 
