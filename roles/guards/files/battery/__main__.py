@@ -39,12 +39,14 @@ def parser() -> argparse.ArgumentParser:
         "canary": "the few guards that cost little; skipped while another run is not over",
         "soak": "mixed traffic for hours, with guards in between",
         "accept": "take a run as what others are compared with",
-        "close": "write down a run that had no end",
+        "close": "add what the journals of all ranks said during a run",
     }.items():
         level = levels.add_parser(name, help=words, description=words)
         level.add_argument("--settings", type=Path, required=True, metavar="FILE")
         if name in ("accept", "close"):
             level.add_argument("run", nargs="?", metavar="RUN", help="the last one without")
+            if name == "close":
+                level.add_argument("--journals", required=True, metavar="FILE", help="by host; - is standard input")
         elif name == "soak":
             level.add_argument("--hours", type=float, required=True)
         else:
@@ -59,7 +61,7 @@ def main(arguments: list[str]) -> int:
         if asked.level in ("accept", "close"):
             from battery.record import cli  # noqa: PLC0415
 
-            return cli.accept(settings, asked.run) if asked.level == "accept" else cli.close(settings, asked.run)
+            return cli.main_accept(settings, asked) if asked.level == "accept" else cli.main_close(settings, asked)
         return _judge(settings, asked)
     except SettingsError as error:
         warn(str(error))
