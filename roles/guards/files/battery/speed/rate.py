@@ -102,7 +102,7 @@ def _checked(client: float, server: float, note: str) -> Rate:
     if client > server * MOST_OVER:
         return Rate(
             None,
-            f"thrown away: {client:,.1f} tokens/s by the client's clock, {server:,.1f} by the server's count: the tokens "
-            "did not come when they were generated",
+            f"thrown away: {client:,.1f} tokens/s by the client's clock, {server:,.1f} by the server's count: the "
+            "tokens did not come when they were generated",
         )
     return Rate(client, note)
