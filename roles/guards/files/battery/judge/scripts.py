@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from .shown import shown
@@ -44,6 +45,7 @@ ANY = re.compile(
     r"internationali[sz]\w*|locali[sz]\w*|idiomas|lenguas|traduc\w*|langues|sprachen|übersetz\w*)\b|翻译|번역|перевед",
     re.IGNORECASE,
 )
+Run = tuple[int, int, str]
 SYMBOL = 2  # Greek of one or two letters is mathematics
 AT_HOME = 0.25  # without a prompt, a script with this share of the letters is what the answer is written in
 FEW, MANY_SCRIPTS = 2, 3
@@ -57,7 +59,7 @@ def foreign(text: str, prompt: str, *, sampled: bool) -> str:
     allowed = _named(prompt) | {script for _, _, script in _runs(prompt)}
     if not re.search(r"[^\W\d_]", prompt):
         allowed |= _home(text)
-    strays = [run for run in seen if run[2] not in allowed and not _explained(text, run)]
+    strays = list(_unexplained(text, [run for run in seen if run[2] not in allowed]))
     scripts = Counter(script for _, _, script in strays)
     if strays and not (sampled and len(strays) <= FEW and len(scripts) < MANY_SCRIPTS):
         start, end, _ = strays[0]
@@ -67,9 +69,9 @@ def foreign(text: str, prompt: str, *, sampled: bool) -> str:
     return f"Latin and Cyrillic in one word, {shown(text, *mixed.span())}" if mixed else ""
 
 
-def _runs(text: str) -> list[tuple[int, int, str]]:
+def _runs(text: str) -> list[Run]:
     """Runs of letters of one script that is not Latin: where, and which."""
-    runs: list[tuple[int, int, str]] = []
+    runs: list[Run] = []
     for found in () if text.isascii() else LETTERS.finditer(text):
         for place, letter in enumerate(found[0], found.start()):
             script = _script(letter)
@@ -104,10 +106,14 @@ def _home(text: str) -> set[str]:
     return {script for script, count in shares.items() if count >= AT_HOME * letters}
 
 
-def _explained(text: str, run: tuple[int, int, str]) -> bool:
-    """The line says which language it is, or it is the Han of a Korean word, in brackets behind it."""
-    start, end, script = run
-    if script == "Han" and re.search(r"[\uac00-\ud7a3] ?[(\uff08]$", text[max(0, start - 3) : start]):
-        return True
-    first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
-    return script in _named(text[first : last if last >= 0 else len(text)])
+def _unexplained(text: str, runs: Iterable[Run]) -> Iterator[Run]:
+    """Without those whose line says which language it is, and the Han of a Korean word, in brackets behind it."""
+    line_end, named = -1, set[str]()
+    for start, end, script in runs:
+        if start >= line_end:
+            line_end = text.find("\n", end)
+            line_end = len(text) if line_end < 0 else line_end
+            named = _named(text[text.rfind("\n", 0, start) + 1 : line_end])
+        hanja = script == "Han" and re.search(r"[\uac00-\ud7a3] ?[(\uff08]$", text[max(0, start - 3) : start])
+        if script not in named and not hanja:
+            yield start, end, script
