@@ -16,7 +16,7 @@ import types
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import battery
 import pytest
@@ -367,11 +367,34 @@ def test_figures() -> None:
 # the program
 
 
+class Watched:
+    """Stands beside a run on a machine that has no group."""
+
+    def __init__(self, *_of: object) -> None:
+        pass
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        pass
+
+    def stall(self) -> Result:
+        return Result("stall", "passed", "0 stalls")
+
+    async def group(self, *_counters: object) -> Result:
+        return Result("group", "passed", "0 error lines")
+
+
 @pytest.fixture
 def parts(monkeypatch: pytest.MonkeyPatch, seen: Seen) -> Seen:
     """The packages of guards, speed and records, as far as this one knows them."""
     guards = tuple(seen.guard(name) for name in ("count", "needles", "margin"))
-    cli = types.SimpleNamespace(accept=lambda _settings, run: 10 + (run == "r9"), close=lambda _settings, _run: 20)
+    cli = types.SimpleNamespace(
+        main_accept=lambda _settings, asked: 10 + (asked.run == "r9"),
+        main_close=lambda _settings, asked: 20 + (asked.journals == "j"),
+    )
+    monkeypatch.setattr("battery.run.Beside", Watched)
     for name, part in {
         "guard": types.SimpleNamespace(GUARDS=guards, CANARY=("margin", "count")),
         "speed": types.SimpleNamespace(MEASURES=(seen.speed("x", 1.0),)),
@@ -394,8 +417,8 @@ def test_levels(parts: Seen, tmp_path: Path) -> None:
     assert call(tmp_path, "full") == 0
     assert call(tmp_path, "canary") == 0
     quick, full, canary = parts.runs
-    assert [len(run.results) for run in parts.runs] == [3, 3, 2]
-    assert [result.guard for result in canary.results] == ["count", "margin"]
+    assert [len(run.results) for run in parts.runs] == [5, 5, 4]
+    assert [result.guard for result in canary.results] == ["count", "margin", "stall", "group"]
     assert [len(run.measures) for run in parts.runs] == [1, 1, 0]
     assert [run.level for run in parts.runs] == ["quick", "full", "canary"]
     assert quick.id.endswith("Z-quick")
@@ -406,7 +429,8 @@ def test_levels(parts: Seen, tmp_path: Path) -> None:
 
 def test_other_modules_are_handed_their_part(parts: Seen, tmp_path: Path) -> None:
     assert call(tmp_path, "soak", "--hours", "1.5") == 15
-    assert [call(tmp_path, "accept"), call(tmp_path, "accept", "r9"), call(tmp_path, "close")] == [10, 11, 20]
+    assert [call(tmp_path, "accept"), call(tmp_path, "accept", "r9")] == [10, 11]
+    assert call(tmp_path, "close", "r9", "--journals", "j") == 21
     assert parts.runs == []
 
 
@@ -442,7 +466,7 @@ def test_a_longer_name_leaves_nothing_in_the_lock(tmp_path: Path) -> None:
 def test_no_lock_can_be_had(parts: Seen, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "records").touch()
     assert call(tmp_path, "quick") == 3
-    assert [result.verdict for result in parts.runs[0].results] == ["passed"] * 3
+    assert [result.verdict for result in parts.runs[0].results] == ["passed"] * 5
     said = capsys.readouterr().err
     assert f"{tmp_path / 'records' / 'lock'} cannot be opened" in said
     assert "status.json" not in said

@@ -19,7 +19,7 @@ Verdict = Literal["passed", "failed", "not exercised", "not asked", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong: what, where (document and block, pass, request), and the text or figures that show it."""
+    """One thing that is wrong: what, where (document and block, pass, request), the text or figures that show it."""
 
     what: str
     where: str
@@ -178,7 +178,7 @@ class ServerError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Guards:
-    """Thresholds of the recipe, by the names that recipes use (see docs/recipes.md). Null or none leaves a guard out."""
+    """Thresholds of the recipe, by the names that recipes use (docs/recipes.md). Null or none leaves a guard out."""
 
     count_to: int
     count_runs: int
@@ -202,7 +202,7 @@ class Guards:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a guard is told: the recipe's thresholds, the longest context, how thorough, and where its chance comes from.
+    """What a guard is told: the recipe's thresholds, the longest context, how thorough, where its chance comes from.
 
     `quick` bounds what takes long: fewer documents' blocks, needles below 50,000 tokens, one pass. `salt` makes texts
     unique to a run, so that no prefix cache answers for the engine; the same salt makes the same texts.

@@ -11,9 +11,11 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from statistics import median
 
+from .beside import Beside
 from .course import GONE, AskGuard, AskSpeed, Course
 from .failure import Api
 from .model import Counters, Server, ServerError
@@ -32,7 +34,13 @@ ABORTED = 143
 
 
 async def run(
-    settings: Settings, salt: str, server: Server, status: Status, guards: Sequence[Guard], measures: Sequence[Speed]
+    settings: Settings,
+    salt: str,
+    server: Server,
+    status: Status,
+    guards: Sequence[Guard],
+    measures: Sequence[Speed],
+    beside: Beside | None = None,
 ) -> tuple[Run, int]:
     """All steps of a level, and the exit code. Being cancelled ends a run, with what it has."""
     seconds = settings.full_seconds if status.level == "full" else settings.quick_seconds
@@ -41,9 +49,13 @@ async def run(
     before = after = None
     state: State
     try:
-        before = await _counters(server)
+        before = await counted(server)
         await _steps(course, guards, measures)
-        after = await _counters(server)
+        after = await counted(server)
+        if beside:
+            status.results += [beside.stall(), await beside.group(before, after)]
+            for result in status.results[-2:]:
+                say(f"all along: {result.guard}: {result.verdict}: {result.summary}")
         gate = settings.speed_is_gate
         too_slow = slow(status.measures, settings.expected(), settings.tolerance)
         for words in too_slow:
@@ -98,7 +110,7 @@ def figures(measure: Measure) -> str:
     return f"{median(measure.values):.4g} {measure.unit}{spread}" + (f": {measure.note}" if measure.note else "")
 
 
-async def _counters(server: Server) -> Counters | None:
+async def counted(server: Server) -> Counters | None:
     try:
         async with asyncio.timeout(COUNTERS_SECONDS):
             return await server.counters()
@@ -125,10 +137,11 @@ async def execute(
 
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop)
     say(f"run {status.run} of recipe {settings.recipe}, salt {salt}, server {settings.url}")
-    async with HttpServer(api) as server:
-        done, code = await run(settings, salt, server, status, guards, measures)
+    async with HttpServer(api) as server, AsyncExitStack() as stack:
+        beside = None if parts else await stack.enter_async_context(Beside(settings, server, status.run))
+        done, code = await run(settings, salt, server, status, guards, measures, beside)
         told.set()
-    kept = _keep(settings, done, finish)
+    kept = keep(settings, done, finish)
     status.state, status.step = done.state, None
     status.show()
     code = 3 if code in (0, 4) and (status.trouble or not kept) else code
@@ -142,7 +155,7 @@ def summary(done: Run) -> str:
     return f"{done.state} in {done.ended_wall - done.began_wall:.0f} s: {verdicts}"
 
 
-def _keep(settings: Settings, done: Run, finish: Finish) -> Path | None:
+def keep(settings: Settings, done: Run, finish: Finish) -> Path | None:
     try:
         return finish(settings, done)
     except OSError as error:

@@ -19,7 +19,7 @@ from .failure import Api
 from .model import Counters, Finding, Result, Server
 from .outcome import Run, State, conclusion
 from .rounds import Soak, go_on
-from .run import ABORTED, Finish, Guard, _counters, _keep, ours, summary
+from .run import ABORTED, Finish, Guard, counted, keep, ours, summary
 from .server import HttpServer
 from .settings import Settings
 from .status import Status, say, warn
@@ -45,12 +45,12 @@ async def soak(
     """
     began = time.monotonic()
     course = Soak(settings, server, status, salt, guards, began, began + 3600 * hours, interval)
-    before = await _counters(server)
+    before = await counted(server)
     after: Counters | None = None
     state: State
     try:
         await _until_over(course, every)
-        after = await _counters(server)
+        after = await counted(server)
         course.show()
         state, code = conclusion(status.results, status.measures, {}, too_slow=False)
         if course.gone and code != 1:
@@ -146,7 +146,7 @@ async def execute(
     async with HttpServer(api) as server:
         done, code = await soak(settings, hours, server, status, salt, guards)
         told.set()
-    kept = _keep(settings, done, finish)
+    kept = keep(settings, done, finish)
     status.state, status.step = done.state, None
     status.show()
     say(f"run {status.run}: {summary(done)}" + (f"; its record is {kept}" if kept else "; it has no record"))
