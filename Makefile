@@ -42,6 +42,7 @@ lint: setup ## yamllint, ruff, mypy --strict, ansible-lint (production), ansible
 	mypy $(wildcard $(addprefix $(COLLECTION)/plugins/,module_utils filter modules action)) tools/sanity
 	mypy lab lab/spark-lab
 	MYPYPATH=roles/vllm/files mypy roles/vllm/files/vllm_rank tests/unit/vllm_rank
+	MYPYPATH=roles/guards/files mypy roles/guards/files/battery tests/unit/battery
 	mypy $(wildcard tests/unit/roles tests/package tests/e2e tests/rdma tests/nccl tests/faulty_vllm)
 	ansible-lint
 	python tools/sanity

@@ -41,7 +41,7 @@ MEASURES = (
     Measure("needle_seconds", "s", (), "no time was left; give the level more than 7200 seconds"),
     Measure("kv_tokens", "tokens", (4_241_096,)),
 )
-BLOCK = "asked: document 5, block 17\nexpected: ORCHID-4471\nseen:     the letter after that is <｜DSML｜tool_calls> 한"
+BLOCK = "asked: document 5, block 17\nexpected: ORCHID-4471\nseen:     the letter after that is <|DSML|tool_calls> 한"
 RESULTS = (
     Result("count", "passed", "3 of 3 exact, to 100", (), (Proof("answers", 3, 3),), {"acceptance": 0.91}, 7.4),
     Result(

@@ -67,7 +67,7 @@ def proven(settings: Settings) -> tuple[bool, str]:
 def accept(settings: Settings, run_id: str) -> dict[str, Any]:
     """Take a run by hand; what accepted.json then holds. RecordError when the run proves nothing.
 
-    A run whose guards passed can be taken also when its speed failed it: that this speed is right is what one says by it.
+    A run whose guards passed can be taken also when its speed failed it: one says by it that this speed is right.
     """
     with store.writing(settings.records):
         run = document.run(store.get_run(settings.records, run_id))

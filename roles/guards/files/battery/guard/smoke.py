@@ -1,0 +1,44 @@
+# Copyright: (c) 2026, The switchless.spark founders
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Small questions with one right answer each: whether this is the model that it should be, and thinks as it should."""
+
+from __future__ import annotations
+
+import re
+
+from battery.judge.text import faults
+from battery.model import Finding, Proof, Question, Result, Server, Task, judged
+from battery.speed.rate import PLAIN
+
+NAME = "smoke"
+CASES = (
+    ("What is 17 times 23? Answer with the number only.", "391"),
+    ("Which is larger, 9.11 or 9.9? Answer with the number only.", "9.9"),
+    ("How many days has February in the year 2028? Answer with the number only.", "29"),
+    ("Write the word 'lantern' backwards. Answer with that word only.", "nretnal"),
+    ("Ann is older than Bo, and Bo is older than Cy. Who is the youngest? Answer with the name only.", "Cy"),
+    ("What is the capital of Mongolia? Answer with its name only.", "Ulaanbaatar"),
+    ("A train leaves at 09:50 and needs 95 minutes. When does it arrive? Answer as HH:MM.", "11:25"),
+    ("What is the chemical symbol of tungsten? Answer with the symbol only.", "W"),
+)
+
+
+async def judge(server: Server, task: Task) -> Result:
+    """The first `smoke_cases` of them."""
+    wanted = task.guards.smoke_cases
+    if not wanted:
+        return Result(NAME, "not asked", "the recipe leaves it out")
+    cases = CASES[:wanted]
+    findings: list[Finding] = []
+    for number, (words, right) in enumerate(cases, 1):
+        answer = await server.ask(Question.plain(words, 200, extra=dict(PLAIN)))
+        where = f"question {number}"
+        if not re.search(rf"(?<!\w){re.escape(right)}(?!\w)", answer.content, re.IGNORECASE):
+            findings.append(
+                Finding("a wrong answer", where, f"{words} expected {right}, it said {answer.content[:200]!r}")
+            )
+        findings += faults(answer.content, words, where)
+    bad = len({finding.where for finding in findings})
+    summary = f"{len(cases) - bad} of {len(cases)} right"
+    return judged(NAME, summary, tuple(findings), (Proof("questions", len(cases), min(wanted, len(CASES))),))
