@@ -126,6 +126,6 @@ def test_a_wrong_key_is_said(served: Cluster, proved: Played) -> None:
 def test_the_page_and_the_papers_are_on_the_controller(served: Cluster, proved: Played, tmp_path: Path) -> None:
     assert proved.rc == 0
     played = served.play(
-        "-e", f"vllm_recipe={faulty(served, tmp_path)}", "-e", "battery=quick", playbook="playbooks/battery.yml"
+        "-e", f"vllm_recipe={faulty(served, tmp_path)}", "-e", "guards_level=quick", playbook="playbooks/battery.yml"
     )
     assert played.rc == 0, played.text

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from battery.model import Result, Server, Task
 from battery.guard import (
     acceptance,
     concurrent_prefill,
@@ -20,6 +19,7 @@ from battery.guard import (
     smoke,
     tools,
 )
+from battery.model import Result, Server, Task
 
 GUARDS: tuple[tuple[str, Callable[[Server, Task], Awaitable[Result]]], ...] = (
     (count.NAME, count.judge),

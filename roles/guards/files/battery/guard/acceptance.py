@@ -13,6 +13,7 @@ from battery.judge.acceptance import between, collapse
 from battery.material import asked, documents
 from battery.model import Finding, Proof, Question, Result, Server, Task, judged
 from battery.speed.rate import PLAIN
+
 from .count import asks
 
 NAME = "acceptance"

@@ -18,6 +18,7 @@ from battery.judge.recall import recall
 from battery.material import Document, Fact, documents
 from battery.model import Finding, Proof, Question, Result, Server, Task, judged
 from battery.speed.rate import PLAIN
+
 from .count import asks
 
 NAME = "concurrent_prefill"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from battery.judge.text import faults
 from battery.model import Finding, Proof, Question, Result, Server, Task, judged
 from battery.speed.rate import PLAIN
+
 from .count import asks
 
 NAME = "corruption"

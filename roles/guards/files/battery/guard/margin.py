@@ -17,6 +17,7 @@ from battery.judge.recall import recall
 from battery.judge.scores import frozen, margin
 from battery.material import Document, documents
 from battery.model import Answer, Finding, Proof, Question, Result, Server, Task, judged
+
 from .count import asks
 
 NAME = "margin"

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from battery.head import error_lines
 from battery.settings import Settings
 from battery.status import say, warn
 
@@ -36,13 +39,20 @@ def main_close(settings: Settings, args: argparse.Namespace) -> int:
         place = str(args.journals)
         text = sys.stdin.read() if place == "-" else Path(place).read_text(encoding="utf-8", errors="replace")
         run = args.run or _last(settings)
-        path = closing.close(settings, run, closing.parse(text, place))
+        said = {host: _errors(journal) for host, journal in closing.parse(text, place).items()}
+        path = closing.close(settings, run, said)
         verdict, sentence = (store.get_run(settings.records, run)[name] for name in ("verdict", "sentence"))
     except (store.RecordError, OSError) as error:
         warn(str(error))
         return REFUSED
     say(f"run {run}: {verdict}: {sentence} Its record is {path}")
     return CODES[verdict]
+
+
+def _errors(journal: Mapping[str, Any]) -> dict[str, Any]:
+    """Of all lines that a rank said, those that are errors."""
+    lines: list[Mapping[str, Any]] = [{"MESSAGE": line} for line in journal["errors"]]
+    return {**journal, "errors": error_lines(lines)}
 
 
 def _last(settings: Settings, levels: tuple[str, ...] = ()) -> str:
