@@ -11,13 +11,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import tests.unit.battery.conftest  # noqa: F401 (it makes the battery importable)
+
+# isort: split
 from battery.model import Finding, Proof, Result
 from battery.outcome import Measure, Run
 from battery.record.keeping import reported
 from battery.render import html
 from battery.render.report import Baseline, Past, Report
-
-import tests.unit.battery.conftest  # noqa: F401 (it makes the battery importable)
 
 BEGAN = 1_796_117_400.0
 DAY = 86_400.0
@@ -53,9 +54,9 @@ RESULTS = (
         {"answers": 24},
         96.2,
     ),
-    Result("tool_calls", "unknown", "/v1/chat/completions: nothing came for 900 s; look at journalctl", seconds=900.4),
+    Result("tools", "unknown", "/v1/chat/completions: nothing came for 900 s; look at journalctl", seconds=900.4),
     Result(
-        "prefill",
+        "concurrent_prefill",
         "failed",
         "22 of 448 blocks read back wrong, 21 of them again when asked later",
         tuple(
@@ -76,7 +77,7 @@ RESULTS = (
         31.0,
     ),
     Result("needles", "passed", "6 of 6 found, at 44,000, 300,000 and 620,000 tokens", (), (), {"needles": 6}, 1180.0),
-    Result("video", "not asked", "the model has no video input"),
+    Result("pictures", "not asked", "the model has neither images nor video"),
     Result("smoke", "passed", "8 of 8", (), (Proof("cases", 8, 8),), {}, 40.3),
 )
 FINGERPRINT = {"vllm": "0.27.1+fixes.3", "cuda": "13.3", "driver": "590.48.01", "nccl": "2.30.7", "recipe": "b41f9c2e"}

@@ -40,10 +40,10 @@ def warnings(rows: tuple[Row, ...], baseline: Baseline | None, tolerance: float)
         bound = f"the tolerance is {100 * tolerance:g} %"
         if row.below_accepted and baseline:
             whose = f"of the accepted run {baseline.id}"
-            words.append(f"{seen} {part(row.accepted_ratio)} of {figure(row.accepted)} {whose}; {bound}")
+            words.append(f"{seen} {part(row.accepted_ratio)} of the {figure(row.accepted)} {whose}; {bound}")
         if row.below_expected:
             words.append(
-                f"{seen} {part(row.expected_ratio)} of {figure(row.expected)} that the recipe expects; {bound}"
+                f"{seen} {part(row.expected_ratio)} of the {figure(row.expected)} that the recipe expects; {bound}"
             )
     return tuple(words)
 

@@ -38,7 +38,7 @@ def written(report: Report) -> dict[str, Any]:
         "server": dict(run.server),
         "fingerprint": dict(run.fingerprint),
         "differs": list(report.differs),
-        "guards": [_guard(result) for result in run.results],
+        "results": [_guard(result) for result in run.results],
         "measures": measures(run.measures),
         "tolerance": run.tolerance,
         "speed_is_gate": report.gate,
@@ -57,7 +57,7 @@ def run(data: Mapping[str, Any]) -> Run:
     return Run(
         **{name: data[name] for name in ("id", "level", "recipe", "salt", "began_wall", "ended_wall", "state")},
         **{name: data[name] for name in ("fingerprint", "tolerance", "expected", "server")},
-        results=tuple(_result(each) for each in data["guards"]),
+        results=tuple(_result(each) for each in data["results"]),
         measures=measured(data["measures"]),
         counters_before=_counted(data["counters_before"]),
         counters_after=_counted(data["counters_after"]),

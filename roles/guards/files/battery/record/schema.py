@@ -108,7 +108,7 @@ RESULT = _object(
         "server": TEXTS,
         "fingerprint": TEXTS,
         "differs": _list(NAME),
-        "guards": _list(GUARD),
+        "results": _list(GUARD),
         "measures": _list(MEASURE),
         "tolerance": NUMBER,
         "speed_is_gate": TRUTH,

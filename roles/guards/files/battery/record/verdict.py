@@ -47,8 +47,8 @@ def conclude(run: Run, rows: Sequence[Row], gate: bool) -> tuple[Conclusion, str
     if gate and missing:
         return "incomplete", f"Speed is a gate, and this was not measured: {_list(missing)}."
     passed, left_out = len(_named(run, "passed")), len(_named(run, "not asked"))
-    words = f"{'The guard' if passed == 1 else f'All {passed} guards'} that the recipe asks for passed"
-    words += f"; {counted(left_out, 'is', 'are')} left out by it" if left_out else ""
+    words = f"{'The one guard' if passed == 1 else f'All {passed} guards'} that could be asked passed"
+    words += f"; {counted(left_out, 'was', 'were')} not asked" if left_out else ""
     return "passed", words + (f". Below the speed that was expected: {_list(slow)}." if slow else ".")
 
 

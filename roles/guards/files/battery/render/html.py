@@ -16,6 +16,7 @@ from .words import counted, duration, one_line, when
 
 # Two things keep a hostile answer from acting: it is escaped, and the page may load and run nothing.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+SERVER = {"url": "Server", "model": "Model", "unit": "Unit"}
 MARKS = {"passed": "✓", "failed": "✕", "incomplete": "?", "not exercised": "!"}
 
 
@@ -52,7 +53,7 @@ def _head(report: Report) -> str:
         "When": f'<time datetime="{moment(run.began_wall)}">{when(run.began_wall)}</time>',
         "How long": duration(run.ended_wall - run.began_wall),
         "Level": escape(run.level),
-        **{name.capitalize(): escape(one_line(value)) for name, value in run.server.items()},
+        **{SERVER.get(name, name): escape(one_line(value)) for name, value in run.server.items()},
         "Salt": escape(one_line(run.salt)),
         "Journals": "not read yet" if report.closed_wall is None else f"read {when(report.closed_wall)}",
     }

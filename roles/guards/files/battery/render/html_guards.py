@@ -13,6 +13,7 @@ from battery.model import Finding, Proof, Result
 from .words import MOST_FINDINGS, clipped, counted, duration, figure, guard, heading, one_line, proof
 
 MARKS = {"passed": "✓", "failed": "✕", "unknown": "?", "not exercised": "!", "not asked": "○"}
+OPEN_FINDINGS = 5  # the others are folded away: a telephone shows a handful at a time
 ORDER = ("failed", "unknown", "not exercised", "passed", "not asked")
 MEANING = {
     "unknown": "The server or its journals could not be asked.",
@@ -50,9 +51,9 @@ def _link(number: int, result: Result) -> str:
 def _card(number: int, result: Result) -> str:
     wide = " wide" if result.verdict in ORDER[:3] else ""
     summary = one_line(result.summary) or MEANING.get(result.verdict, "")
-    time = duration(result.seconds) if result.seconds else ""
+    time = f'<span class="soft">{duration(result.seconds)}</span>' if result.seconds else ""
     return f"""<article class="card {_kind(result)}{wide}" id="guard-{number}">
-<header><h3>{escape(guard(result.guard))}</h3><span class="soft">{time}</span>
+<header><h3>{escape(guard(result.guard))}</h3>{time}
 <span class="pill">{_mark(result)}{result.verdict}</span></header>
 <p>{escape(summary)}</p>{_proofs(result.proofs)}{_findings(result.findings)}{_figures(result)}
 </article>"""
@@ -72,13 +73,20 @@ def _proofs(proofs: Sequence[Proof]) -> str:
 def _findings(findings: Sequence[Finding]) -> str:
     if not findings:
         return ""
-    shown = "".join(
+    items = [
         f'<li><p>{escape(heading(each))}</p><pre tabindex="0">{escape(clipped(each.evidence))}</pre></li>'
         for each in findings[:MOST_FINDINGS]
-    )
-    rest = len(findings) - MOST_FINDINGS
-    more = f'<p class="soft">… and {counted(rest, "more finding")} in result.json</p>' if rest > 0 else ""
-    return f'<ol class="findings" aria-label="{counted(len(findings), "finding")}">{shown}</ol>{more}'
+    ]
+    shown = _numbered(items[:OPEN_FINDINGS], 0)
+    if items[OPEN_FINDINGS:]:
+        rest = _numbered(items[OPEN_FINDINGS:], OPEN_FINDINGS)
+        shown += f"<details><summary>{len(items) - OPEN_FINDINGS} more</summary>{rest}</details>"
+    left = len(findings) - len(items)
+    return shown + (f'<p class="soft">… and {counted(left, "finding")} more in result.json</p>' if left else "")
+
+
+def _numbered(items: Sequence[str], after: int) -> str:
+    return f'<ol class="findings" style="counter-reset: finding {after}">{"".join(items)}</ol>'
 
 
 def _figures(result: Result) -> str:

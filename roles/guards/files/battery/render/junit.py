@@ -50,8 +50,8 @@ def _properties(suite: Element, report: Report) -> None:
     values |= {f"fingerprint.{name}": value for name, value in run.fingerprint.items()}
     for each in run.measures:
         if each.values:
-            values[f"measure.{each.name}.median"] = f"{median(each.values):.6g}"
-            values[f"measure.{each.name}.values"] = " ".join(f"{value:.6g}" for value in each.values)
+            values[f"measure.{each.name}.median"] = f"{median(each.values):.10g}"
+            values[f"measure.{each.name}.values"] = " ".join(f"{value:.10g}" for value in each.values)
             values[f"measure.{each.name}.unit"] = each.unit
     properties = SubElement(suite, "properties")
     for name, value in values.items():
@@ -69,7 +69,7 @@ def _guard(suite: Element, report: Report, result: Result) -> None:
         unmet = "; ".join(proof(each) for each in result.proofs if not each.met)
         SubElement(case, "skipped", message=f"{result.verdict}: {summary}" + (f" ({unmet})" if unmet else ""))
     if result.figures:
-        figures = "\n".join(f"{visible(name)}: {value:.6g}" for name, value in result.figures.items())
+        figures = "\n".join(f"{visible(name)}: {value:.10g}" for name, value in result.figures.items())
         SubElement(case, "system-out").text = figures
 
 

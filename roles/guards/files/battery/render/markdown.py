@@ -83,7 +83,8 @@ def _guard(result: Result) -> str:
     proofs = "; ".join(proof(each) for each in result.proofs if not each.met)
     words = result.summary + (f" ({proofs})" if proofs else "")
     verdict = f"{MARKS[result.verdict]} {result.verdict}"
-    return f"| {plain(guard(result.guard))} | {verdict} | {plain(words)} | {duration(result.seconds)} |"
+    time = duration(result.seconds) if result.seconds else ""
+    return f"| {plain(guard(result.guard))} | {verdict} | {plain(words)} | {time} |"
 
 
 def _findings(report: Report) -> list[str]:

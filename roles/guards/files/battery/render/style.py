@@ -76,19 +76,21 @@ dd { margin: 0; overflow-wrap: anywhere; }
 .proofs b { display: inline-block; width: 1.4rem; text-indent: 0; }
 .figures { display: flex; flex-wrap: wrap; gap: 0.15rem 1.25rem; color: var(--soft); }
 .figures b { color: var(--ink); font-weight: 600; }
-.findings { margin: 1rem 0 0; padding: 0; list-style: none; counter-reset: finding; }
+.findings { margin: 1rem 0 0; padding: 0; list-style: none; }
 .findings > li { counter-increment: finding; margin-top: 0.9rem; }
 .findings > li > p { margin: 0; font-weight: 600; font-size: 0.95rem; }
 .findings > li > p::before { content: counter(finding) ". "; color: var(--soft); font-weight: 400; }
+details { margin-top: 0.75rem; }
+summary { cursor: pointer; color: var(--accent); font-size: 0.95rem; }
 pre {
   margin: 0.35rem 0 0; padding: 0.7rem 0.85rem; max-height: 18rem; overflow: auto; border: 1px solid var(--line);
   border-radius: 0.4rem; background: var(--code); white-space: pre-wrap; overflow-wrap: anywhere;
   font: 0.85rem/1.5 ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace;
 }
 .scroll { overflow-x: auto; margin-top: 1rem; }
-table { width: 100%; border-collapse: collapse; font-size: 0.925rem; }
+table { width: 100%; border-collapse: separate; border-spacing: 0; font-size: 0.925rem; }
 th, td { padding: 0.55rem 0.9rem; text-align: left; vertical-align: top; }
-tr + tr > *, tbody tr > * { border-top: 1px solid var(--line); }
+tbody tr > * { border-top: 1px solid var(--line); }
 thead th { color: var(--soft); font-size: 0.85rem; font-weight: 600; white-space: nowrap; }
 tbody th { font-weight: 600; min-width: 8.5rem; }
 th:first-child { position: sticky; left: 0; background: var(--card); }

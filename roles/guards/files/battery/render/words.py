@@ -29,26 +29,18 @@ MEASURES: Mapping[str, str] = {
     "kv_tokens": "KV pool",
 }
 GUARDS: Mapping[str, str] = {
-    "count": "Count to 100",
-    "corruption": "Corrupted text",
-    "tool_calls": "Tool calls",
-    "tools": "Tool calls",
-    "prefill": "Concurrent prefill, KV read back",
-    "concurrent_prefill": "Concurrent prefill, KV read back",
-    "documents": "Concurrent prefill, KV read back",
+    "count": "Counting",
     "margin": "Margin alone and with a neighbour",
-    "needles": "Needles in a long context",
-    "needle": "Needles in a long context",
+    "concurrent_prefill": "Concurrent prefill, KV read back",
     "acceptance": "Draft acceptance",
-    "prefix": "Prefix reuse over turns",
     "prefix_reuse": "Prefix reuse over turns",
-    "turns": "Prefix reuse over turns",
-    "images": "Images",
-    "video": "Video across time",
-    "vision": "Images and video",
+    "corruption": "Corrupted text",
+    "tools": "Tool calls",
     "smoke": "Puzzles with known answers",
+    "pictures": "Images and video",
+    "needles": "Needles in a long context",
     "stall": "Stalls",
-    "preemptions": "Preemptions",
+    "group": "The group and its head",
     "journals": "Journals of all ranks",
 }
 # Control characters, halves of surrogates, what turns the direction of text, and what XML has no place for.
@@ -104,7 +96,7 @@ def spread(values: tuple[float, ...]) -> str:
 
 
 def proof(one: Proof) -> str:
-    return f"{one_line(one.what)}: {figure(one.seen)} of {figure(one.needed)} needed"
+    return f"{one_line(one.what)}: {figure(one.seen)}, needed {figure(one.needed)}"
 
 
 def heading(finding: Finding) -> str:
