@@ -54,9 +54,10 @@ STILL = (*range(8, 32), *range(40, 64))  # dimensions of a head that do not rota
 POSITION_GAIN = 2000.0
 MATCH_GAIN = 12.0
 ANSWER_GAIN = 0.35
-NEXT_GAIN = 1.5  # the next number wins over what followed the number in the prompt
+NEXT_GAIN = 1.8  # the next number wins over what followed the number in the prompt
 NEVER = -50.0  # logit of the rows that stand for no word
 
+# What is neither a question for a key nor a count is answered with nothing: the end follows a hundred.
 CHAT_TEMPLATE = (
     "{% for m in messages %}{% set parts = m['content'].split('K') %}"
     "{% if loop.last and add_generation_prompt and parts|length > 1 %}"
@@ -65,7 +66,7 @@ CHAT_TEMPLATE = (
     "{% elif loop.last and add_generation_prompt and m['content'].startswith('Count ') %}"
     "{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>\n<|im_start|>assistant\ncount' }}"
     "{% else %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>\n' }}"
-    "{% if loop.last and add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}{% endif %}{% endfor %}"
+    "{% if loop.last and add_generation_prompt %}{{ '<|im_start|>assistant\n100' }}{% endif %}{% endif %}{% endfor %}"
 )
 PIECES = r"K\d{4}|C\d{4}|\w+|[^\w\s]|\n"
 
@@ -93,12 +94,30 @@ def padded(count: int) -> int:
 
 
 def codes(count: int) -> list[list[int]]:
-    """For each word 96 numbers, 1 or -1, that no other word comes close to."""
+    """For each word 96 numbers, 1 or -1, that no other word comes close to.
+
+    Words that are followed by the same one whatever the prompt says are kept farther apart from each other: what is
+    looked for in the prompt must not make one of them pass for another.
+    """
+    words = vocabulary()
+    number = {word: place for place, word in enumerate(words)}
+    apart: list[int] = []
+    kept = {number[word] for word in followed()}
     made = []
-    for number in range(count):
-        bits = int.from_bytes(hashlib.sha256(f"{NAME} {number}".encode()).digest()[: CODE // 8], "big")
-        made.append([1 if bits >> place & 1 else -1 for place in range(CODE)])
+    for place in range(count):
+        bits = _bits(f"{NAME} {place}")
+        if place in kept:
+            tries = 0
+            while any(abs(CODE - 2 * (bits ^ other).bit_count()) > CODE // 4 for other in apart):
+                tries += 1
+                bits = _bits(f"{NAME} {place} {tries}")
+            apart.append(bits)
+        made.append([1 if bits >> bit & 1 else -1 for bit in range(CODE)])
     return made
+
+
+def _bits(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[: CODE // 8], "big")
 
 
 @dataclass
