@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from battery.model import Finding, Proof, Result
+from battery.render.words import counted
 from battery.settings import Settings
 
 from . import document, keeping, store
@@ -46,12 +47,15 @@ def judged(journals: Mapping[str, Mapping[str, Any]]) -> Result:
     for host, journal in sorted(journals.items()):
         findings += [Finding("an error line", host, line) for line in journal["errors"]]
         if journal["restarts"]:
-            findings.append(Finding("its unit started again", host, f"{journal['restarts']} times during the run"))
+            findings.append(
+                Finding("its unit started again", host, f"{counted(journal['restarts'], 'time')} during the run")
+            )
     unread = [f"{host} ({journal['why']})" for host, journal in sorted(journals.items()) if not journal["read"]]
     read = len(journals) - len(unread)
     lines = sum(len(journal["errors"]) for journal in journals.values())
     restarts = sum(journal["restarts"] for journal in journals.values())
-    summary = f"{read} of {len(journals)} ranks read: {lines} error lines, {restarts} restarts"
+    said = f"{counted(lines, 'error line')}, {counted(restarts, 'restart')}"
+    summary = f"{read} of {counted(len(journals), 'rank')} read: {said}"
     if unread:
         summary += f"; not read: {', '.join(unread)}"
     complete = bool(journals) and not unread

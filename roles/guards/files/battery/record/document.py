@@ -71,7 +71,7 @@ def baseline(data: Mapping[str, Any]) -> Baseline | None:
 
 
 def measures(all_of: Iterable[Measure]) -> list[dict[str, Any]]:
-    return [asdict(each) | {"values": [value for value in each.values if math.isfinite(value)]} for each in all_of]
+    return [asdict(each) | {"values": list(each.values)} for each in all_of]
 
 
 def measured(data: Iterable[Mapping[str, Any]]) -> tuple[Measure, ...]:

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from pathlib import Path
 
-from battery.outcome import Run
+from battery.outcome import Measure, Run
 from battery.render import html, junit, markdown
 from battery.render.report import Baseline, Past, Report
 from battery.settings import Settings
@@ -51,6 +53,7 @@ def reported(
     run: Run, baseline: Baseline | None, gate: bool, others: list[Past], closed_wall: float | None = None
 ) -> Report:
     """What the papers say of a run. `others` are the runs that are kept beside it."""
+    run = replace(run, measures=tuple(_finite(each) for each in run.measures))
     rows = compare(run, baseline)
     verdict, sentence = conclude(run, rows, gate)
     this = Past(run.id, run.level, verdict, run.began_wall, medians(run.measures))
@@ -66,6 +69,11 @@ def reported(
         history.ordered([*others, this]),
         closed_wall,
     )
+
+
+def _finite(measure: Measure) -> Measure:
+    """A value without an end or that is no number was not measured."""
+    return replace(measure, values=tuple(value for value in measure.values if math.isfinite(value)))
 
 
 def _latest(report: Report) -> dict[str, object]:
