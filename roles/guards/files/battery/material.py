@@ -15,11 +15,14 @@ from dataclasses import dataclass
 
 from .model import Question, Server
 from .speed.rate import PLAIN
-from .speed.text import SAMPLE, sentences, text
+from .speed.text import SAMPLE, sentences, sized, text
 
 NUMBERS = 4095  # of keys and codes; the last code is left out
 FACT_TOKENS = 24  # room for a fact, however a tokenizer cuts it
+LEAST_WORDS = 4  # of filler in a block
 INTRODUCTION = "The text below has entries, each a key and right behind it its code."
+# Before a question they change the length of a prompt: each is one token for most tokenizers.
+LENGTHENING = ("and", "now", "then", "also", "so", "here", "next")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +42,13 @@ class Document:
     text: str
     facts: tuple[Fact, ...]
 
-    def asks(self, fact: Fact, max_tokens: int = 16, **more: object) -> Question:
-        """The question for a fact, with the document before it: what a prefix cache has of that is used."""
-        return Question.plain(f"{self.text}\n\n{asked(fact)}", max_tokens, extra=dict(PLAIN), **more)
+    def asks(self, fact: Fact, max_tokens: int = 16, longer: int = 0, **more: object) -> Question:
+        """The question for a fact, with the document before it: what a prefix cache has of that is used.
+
+        `longer` is by how many words it is longer than it has to be.
+        """
+        words = "".join(f"{word} " for word in LENGTHENING[:longer])
+        return Question.plain(f"{self.text}\n\n{words}{asked(fact)}", max_tokens, extra=dict(PLAIN), **more)
 
 
 def asked(fact: Fact) -> str:
@@ -68,28 +75,29 @@ def document(name: str, salt: str, blocks: int, words: int, pairs: Iterator[tupl
     return Document(name, " ".join(parts), tuple(told))
 
 
-async def words_of(server: Server, salt: str, tokens: int) -> int:
-    """How many words of filler make so many tokens of this server's."""
-    counted = await server.tokens(text(f"words {salt}", SAMPLE))
-    return max(4, int(tokens * SAMPLE / max(1, counted)))
-
-
 async def documents(server: Server, salt: str, count: int, blocks: int, block_tokens: int) -> list[Document]:
-    """Documents with one fact in each block of tokens."""
-    words = await words_of(server, salt, block_tokens - FACT_TOKENS)
-    pairs = facts(salt)
-    return [document(f"document {number}", salt, blocks, words, pairs) for number in range(1, count + 1)]
+    """Documents with one fact in each block of tokens, NUMBERS facts at most.
+
+    The words of a block are estimated with a sample, and put right with the first document as a whole.
+    """
+    a_word = await server.tokens(text(f"words {salt}", SAMPLE)) / SAMPLE or 1.0
+
+    def made(words: int, many: int) -> list[Document]:
+        pairs = facts(salt)
+        return [document(f"document {number}", salt, blocks, words, pairs) for number in range(1, many + 1)]
+
+    words = max(LEAST_WORDS, int((block_tokens - FACT_TOKENS) / a_word))
+    counted = await server.tokens(made(words, 1)[0].text)
+    over = counted / blocks - block_tokens
+    return made(max(LEAST_WORDS, words - round(over / a_word)), count)
 
 
 async def haystack(server: Server, salt: str, tokens: int, depths: Sequence[int]) -> Document:
-    """Much text of about so many tokens, with one fact at each depth in per cent."""
-    words = await words_of(server, salt, tokens)
-    chance = facts(f"needles {salt}")
-    filler = text(f"hay {salt}", words).split(" ")
-    told = []
-    for number, depth in enumerate(sorted(depths, reverse=True)):
-        key, code = next(chance)
-        place = int(len(filler) * depth / 100)
-        filler.insert(place, f"\nEntry: {key} {code}.\n")
+    """Text of so many tokens or a few per cent less, with one fact at each depth in per cent, in their order."""
+    filler = (await sized(server, f"hay {salt}", tokens - FACT_TOKENS * len(depths))).split(" ")
+    pairs, told = facts(f"needles {salt}"), []
+    for number, depth in reversed(list(enumerate(sorted(depths)))):
+        key, code = next(pairs)
+        filler.insert(len(filler) * depth // 100, f"\nEntry: {key} {code}.\n")
         told.append(Fact(key, code, number))
     return Document(f"{tokens} tokens", f"{INTRODUCTION} {' '.join(filler)}", tuple(reversed(told)))

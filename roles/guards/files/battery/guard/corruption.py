@@ -9,6 +9,7 @@ from battery.judge.text import faults
 from battery.model import Finding, Proof, Question, Result, Server, Task, judged
 from battery.speed.rate import PLAIN
 
+from .budget import Budget
 from .count import asks
 
 NAME = "corruption"
@@ -29,15 +30,21 @@ async def judge(server: Server, task: Task) -> Result:
     passes = min(task.guards.corruption_passes, 1) if task.quick else task.guards.corruption_passes
     if not passes:
         return Result(NAME, "not asked", "the recipe leaves it out")
+    budget = Budget.of(task)
     questions = [Question.plain(prompt, 600, extra=dict(PLAIN)) for prompt in PROMPTS]
     questions += [asks(to) for to in (60, 80, 100)]
     findings: list[Finding] = []
-    letters = 0
-    for number in range(1, passes + 1):
-        for place, question in enumerate(questions, 1):
-            answer = await server.ask(question)
-            letters += len(answer.content)
-            where = f"pass {number}, prompt {place}"
-            findings += faults(answer.content, question.messages[0]["content"], where)
-    summary = f"{passes * len(questions)} answers, {letters} letters, {len(findings)} signs of corruption"
-    return judged(NAME, summary, tuple(findings), (Proof("letters", letters, LETTERS),))
+    wanted = passes * len(questions)
+    letters = made = 0
+    for number in range(wanted):
+        if budget.spent:
+            break
+        question = questions[number % len(questions)]
+        answer = await server.ask(question)
+        letters += len(answer.content)
+        where = f"pass {number // len(questions) + 1}, prompt {number % len(questions) + 1}"
+        findings += faults(answer.content, question.messages[0]["content"], where)
+        made += 1
+    summary = f"{made} answers, {letters} letters, {len(findings)} signs of corruption"
+    proofs = (Proof("answers", made, wanted), Proof("letters", letters, LETTERS))
+    return judged(NAME, summary + budget.missed(made, wanted, "answers"), tuple(findings), proofs)

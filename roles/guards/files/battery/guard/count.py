@@ -11,6 +11,8 @@ from battery.judge.text import faults
 from battery.model import Finding, Proof, Question, Result, Server, Task, judged
 from battery.speed.rate import PLAIN
 
+from .budget import Budget
+
 NAME = "count"
 TOKENS_A_NUMBER = 8
 
@@ -26,16 +28,19 @@ async def judge(server: Server, task: Task) -> Result:
     to, runs = task.guards.count_to, task.guards.count_runs
     if not to or not runs:
         return Result(NAME, "not asked", "the recipe leaves it out")
-    before = await server.counters()
+    budget, before, made = Budget.of(task), await server.counters(), 0
     question, findings = asks(to), []
     for run in range(1, runs + 1):
+        if budget.spent:
+            break
         answer = await server.ask(question)
         where = f"answer {run} of {runs}"
         if wrong := counted(answer.content, to):
             findings.append(Finding("a wrong count", where, f"{wrong}; it said {answer.content[:400]!r}"))
         findings += faults(answer.content, question.messages[0]["content"], where)
+        made += 1
     seen = between(before, await server.counters())
     figures = {"acceptance": seen.rate} if seen and seen.drafts else {}
     bad = len({finding.where for finding in findings})
-    summary = f"{runs - bad} of {runs} exact, to {to}"
-    return judged(NAME, summary, tuple(findings), (Proof("answers", runs, runs),), figures)
+    summary = f"{made - bad} of {made} exact, to {to}{budget.missed(made, runs, 'answers')}"
+    return judged(NAME, summary, tuple(findings), (Proof("answers", made, runs),), figures)

@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from battery.model import Finding, Proof, Question, Result, Server, Task, judged
 from battery.speed.rate import PLAIN
 
+from .budget import Budget
+
 NAME = "pictures"
 COLOURS = {"red": (220, 20, 20), "green": (20, 160, 40), "blue": (30, 60, 220), "yellow": (240, 220, 30)}
 SIDE = 96
@@ -52,26 +54,30 @@ async def judge(server: Server, task: Task) -> Result:
     images, video = task.guards.images, task.guards.video
     if not images and not video:
         return Result(NAME, "not asked", "the model has no eyes, or the recipe leaves it out")
-    chance = random.Random(task.salt)  # noqa: S311
+    chance, budget = random.Random(task.salt), Budget.of(task)  # noqa: S311 (an order, not a secret)
     findings: list[Finding] = []
-    seen = 0
+    seen, wanted = 0, TIMES * (images + video)
     for number in range(1, TIMES + 1):
         order = chance.sample(sorted(COLOURS), FRAMES)
-        tries = []
-        if images:
-            tries.append(("a picture", [order], "Name the colours of the fields from left to right, and nothing else."))
-        if video:
-            frames = [[colour] for colour in order]
-            tries.append(
-                ("frames of a video", frames, "These are frames in order of time. Name the colour of each, in order.")
-            )
-        for kind, orders, words in tries:
+        for kind, orders, words in _tries(order, images, video):
+            if budget.spent:
+                break
             answer = await server.ask(asks(orders, words))
-            said = re.findall("|".join(COLOURS), answer.content.lower())
+            said = re.findall(rf"\b(?:{'|'.join(COLOURS)})\b", answer.content.lower())
             seen += 1
             if said != order:
                 what = f"expected {', '.join(order)}, it said {answer.content[:200]!r}"
                 findings.append(Finding("wrong colours", f"{kind}, try {number}", what))
-    return judged(
-        NAME, f"{seen - len(findings)} of {seen} seen right", tuple(findings), (Proof("pictures", seen, TIMES),)
-    )
+    summary = f"{seen - len(findings)} of {seen} seen right{budget.missed(seen, wanted, 'pictures')}"
+    return judged(NAME, summary, tuple(findings), (Proof("pictures", seen, wanted),))
+
+
+def _tries(order: list[str], images: bool, video: bool) -> list[tuple[str, list[list[str]], str]]:
+    """What it is, the fields of each picture, and the question."""
+    tries = []
+    if images:
+        tries.append(("a picture", [order], "Name the colours of the fields from left to right, and nothing else."))
+    if video:
+        words = "These are frames in order of time. Name the colour of each, in order, and nothing else."
+        tries.append(("frames of a video", [[colour] for colour in order], words))
+    return tries
