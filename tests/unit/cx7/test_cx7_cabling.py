@@ -27,7 +27,8 @@ NETDEVS = {"p0 A": "enp1s0f0np0", "p0 B": "enP2p1s0f0np0", "p1 A": "enp1s0f1np1"
 
 def tasks() -> dict[str, Data]:
     """The tasks of the role by their names."""
-    return {task["name"]: task for task in load(CHECKOUT / "roles" / "cabling" / "tasks" / "main.yml")}
+    files = (CHECKOUT / "roles" / "cabling" / "tasks" / name for name in ("main.yml", "announce.yml"))
+    return {task["name"]: task for file in files for task in load(file)}
 
 
 def verdicts(expression: str, facts: Data, functions: list[Data]) -> Any:
@@ -57,7 +58,7 @@ def nic(host: str, *absent: str, dark: tuple[str, ...] = (), leads: dict[str, st
 def judge(shown: dict[str, list[Data]]) -> tuple[dict[str, list[str]], list[str]]:
     """What is absent on each node, and what stops the run."""
     views, role = views_of(TRIANGLE, HOSTS), tasks()
-    find = role["Find the planned ports that the NIC does not show, and the linked ones that have heard nobody"]
+    find = role["Find the planned ports that the NIC does not show, and whether anything keeps a port from being heard"]
     compare = role["Compare the cables with the plan"]["ansible.builtin.set_fact"]["cabling_verdicts"]
     ask = role["Require that every cable leads where the plan says"]["vars"]
     hostvars = {}

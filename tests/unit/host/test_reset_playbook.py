@@ -57,4 +57,5 @@ def test_tags_are_required(tags: tuple[str, ...], said: str) -> None:
     assert all(holds) is (said == "")
     if said:
         text = render(check["fail_msg"], variables)
-        assert text.startswith(said + "Name what to undo: --tags followed by one or more of report,vllm,checkpoint,")
+        wanted = "Name what to undo: --tags followed by one or more of guards,report,vllm,checkpoint,"
+        assert text.startswith(said + wanted)
