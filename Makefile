@@ -68,6 +68,10 @@ faults: setup ## the NIC's faults and the reboot of the group, on the lab
 serve: setup ## a model served by the real vLLM on CPU, and whatever ends one of its ranks, on the lab; not part of test, half an hour
 	$(PYTEST)/serve.xml tests/e2e/test_9_checkpoint.py tests/e2e/test_9_serve.py
 
+.PHONY: guards
+guards: setup ## what the battery finds where the engine is spoiled, on the lab; not part of test, an hour
+	$(PYTEST)/guards.xml tests/e2e/test_10_guards.py
+
 .PHONY: links
 links: setup ## the link test on slow, broken and pulled cables, on the lab; not part of test, five minutes
 	$(PYTEST)/links.xml tests/e2e/test_5_link.py

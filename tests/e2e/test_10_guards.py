@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.cluster import Cluster, Played
+from tests.e2e.cluster import CHECKOUT, Cluster, Played
 from tests.e2e.served import MANY_STARTS, ask, faulty, spoil, state, until
 
 SETTINGS = "/etc/switchless/battery/faulty.json"
@@ -56,6 +56,19 @@ def test_a_new_fingerprint_is_proved_by_a_quick_run(served: Cluster, proved: Pla
     assert proved.said("unproven")
     accepted = json.loads(served.node("spark1", f"cat {RECORDS}/accepted.json"))
     assert (accepted["level"], set(accepted["fingerprint"]) >= {"vllm", "kernel", "recipe"}) == ("quick", True)
+
+
+def test_what_is_proved_can_be_asked_from_outside(served: Cluster, proved: Played) -> None:
+    assert proved.rc == 0
+    assert " passed" in served.asked_from_outside("vllm", "guards")
+
+
+def test_a_second_run_judges_nothing(served: Cluster, proved: Played, tmp_path: Path) -> None:
+    assert proved.rc == 0
+    before = served.node("spark1", f"ls {RECORDS}/runs")
+    again = served.play("--tags", "vllm,guards", "-e", f"vllm_recipe={faulty(served, tmp_path)}", *MANY_STARTS)
+    assert (again.rc, set(again.changed.values())) == (0, {0}), again.text
+    assert served.node("spark1", f"ls {RECORDS}/runs") == before
 
 
 def test_a_sound_engine_raises_no_alarm(served: Cluster, proved: Played) -> None:
@@ -129,3 +142,6 @@ def test_the_page_and_the_papers_are_on_the_controller(served: Cluster, proved: 
         "-e", f"vllm_recipe={faulty(served, tmp_path)}", "-e", "guards_level=quick", playbook="playbooks/battery.yml"
     )
     assert played.rc == 0, played.text
+    latest = json.loads(served.node("spark1", f"cat {RECORDS}/latest.json"))
+    for name in ("report.html", "report.md", "result.json"):
+        assert latest["id"] in (CHECKOUT / ".report/battery" / name).read_text(encoding="utf-8"), name

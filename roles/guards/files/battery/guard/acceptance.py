@@ -9,8 +9,11 @@ are the hard sign (6 to 10 per cent with positions 2 to 5 at exactly 0.000: seco
 
 from __future__ import annotations
 
+import random
+from itertools import islice
+
 from battery.judge.acceptance import Acceptance, between, collapse
-from battery.material import Document, asked, documents
+from battery.material import Fact, asked, facts
 from battery.model import Finding, Proof, Question, Result, Server, Task, judged
 from battery.speed.rate import PLAIN
 
@@ -18,12 +21,15 @@ from .budget import Budget
 from .count import asks
 
 NAME = "acceptance"
-DRAFTS, ENOUGH = 100, 200  # without so many nothing is said, and with so many it ends
-ROUNDS, BLOCKS, LONG_ANSWER = 12, 3, 160
+DRAFTS, ENOUGH = 100, 120  # without so many nothing is said, and with so many it ends
+ROUNDS, LONG_ANSWER = 12, 160
+# Words that stand in the prompt once, in no order that means anything: what comes next is known from the prompt alone,
+# by drafters that copy as well as by those that predict.
+LISTED, WORDS = 190, 256
 
 
 async def judge(server: Server, task: Task) -> Result:
-    """Counting and going on with a text that stands in the prompt, until there are drafts enough."""
+    """Counting, and going on with words that stand in the prompt, until there are drafts enough."""
     least, limit, budget = task.guards.acceptance_least, task.guards.acceptance_collapse, Budget.of(task)
     if least is None and limit is None:
         return Result(NAME, "not asked", "the recipe leaves it out")
@@ -31,12 +37,12 @@ async def judge(server: Server, task: Task) -> Result:
     if before.drafts is None:
         return Result(NAME, "not exercised", "the server drafts nothing", (), (Proof("drafts", 0, DRAFTS),))
     seen: Acceptance | None = None
-    for one in await documents(server, f"acceptance {task.salt}", ROUNDS, BLOCKS, task.guards.block_tokens):
+    for number, (key, code) in enumerate(islice(facts(f"acceptance {task.salt}"), ROUNDS)):
         if budget.spent:
             break
         if task.guards.count_to:
             await server.ask(asks(task.guards.count_to))
-        await server.ask(_goes_on(one))
+        await server.ask(goes_on(Fact(key, code, number), f"{task.salt} {number}"))
         seen = between(before, await server.counters())
         if seen is None:
             return Result(NAME, "unknown", "the server was started again, and its counters with it")
@@ -55,6 +61,9 @@ async def judge(server: Server, task: Task) -> Result:
     return judged(NAME, summary, findings, proofs, figures)
 
 
-def _goes_on(one: Document) -> Question:
-    words = f"Write the code of the last entry, and go on with the text behind it. {asked(one.facts[-1])}"
-    return Question.plain(f"{one.text}\n\n{words}", LONG_ANSWER, extra={**PLAIN, "ignore_eos": True})
+def goes_on(fact: Fact, salt: str) -> Question:
+    """The question whose answer is a code and the words that stand behind it in the prompt."""
+    listed = random.Random(f"listed {salt}").sample(range(WORDS), LISTED)  # noqa: S311 (a text, not a secret)
+    text = f"Entry: {fact.key} {fact.code} {' '.join(f'w{number}' for number in listed)}"
+    words = f"Write what stands behind entry {fact.key}, word for word, to its end. {asked(fact)}"
+    return Question.plain(f"{text}\n\n{words}", LONG_ANSWER, extra={**PLAIN, "ignore_eos": True})
