@@ -235,7 +235,7 @@ def kinds(case: Text, text: str) -> set[str]:
 
 def prose(seed: int, sentences: int) -> str:
     chance = random.Random(seed)  # noqa: S311
-    said = (chance.sample(WORDS, chance.randint(4, 18)) for _ in range(sentences))
+    said = (chance.sample(WORDS, chance.randint(4, 18)) for _number in range(sentences))
     return " ".join(f"{', '.join([words[0].capitalize(), ' '.join(words[1:])])}." for words in said)
 
 

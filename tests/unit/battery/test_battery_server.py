@@ -268,7 +268,7 @@ def test_many_at_once(fake: Fake) -> None:
     fake.play = play
 
     async def all_of_them(server: HttpServer) -> list[str]:
-        return [answer.content for answer in await asyncio.gather(*(server.ask(HELLO) for _ in range(SEEN_32)))]
+        return [answer.content for answer in await asyncio.gather(*(server.ask(HELLO) for _number in range(SEEN_32)))]
 
     assert call(fake, all_of_them) == ["a"] * SEEN_32
 

@@ -198,7 +198,7 @@ def test_a_dump_that_cannot_be_written_is_said(tmp_path: Path, monkeypatch: pyte
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(stall, "dumps", dumps)
-    run, _ = soaked(tmp_path, Machine(hangs=True), [])
+    run, _said = soaked(tmp_path, Machine(hangs=True), [])
     assert "cannot be written: No space left on device" in by_name(run)["stall"].findings[0].evidence
 
 

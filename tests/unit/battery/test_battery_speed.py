@@ -38,8 +38,8 @@ def measured(server: PacedServer, name: str, task: SpeedTask = QUICK, apart: flo
 
 
 def test_names_are_those_of_the_recipe() -> None:
-    assert [name for name, _ in MEASURES] == [*NAMES[:-1], "kv_tokens", NAMES[-1]]
-    for name, _ in MEASURES:
+    assert [name for name, _call in MEASURES] == [*NAMES[:-1], "kv_tokens", NAMES[-1]]
+    for name, _call in MEASURES:
         assert measured(PacedServer(), name).name == name
 
 
@@ -118,7 +118,7 @@ def test_full_has_two_passes_of_three_and_waits_once(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(decode, "asyncio", SimpleNamespace(sleep=sleep))
 
     async def ask() -> list[Measure]:
-        return [await call(server, replace(FULL, budget_seconds=3600)) for _, call in decode.measures(720)]
+        return [await call(server, replace(FULL, budget_seconds=3600)) for _name, call in decode.measures(720)]
 
     got = asyncio.run(ask())
     assert [each.name for each in got] == list(decode.PROMPTS)
@@ -141,7 +141,7 @@ def test_a_measure_whose_server_failed_says_so_and_the_others_have_theirs() -> N
 
     async def ask() -> list[Measure | ServerError]:
         got: list[Measure | ServerError] = []
-        for _, call in decode.measures(0):
+        for _name, call in decode.measures(0):
             try:
                 got.append(await call(server, FULL))
             except ServerError as error:

@@ -34,8 +34,8 @@ def expression(text: str, variables: dict[str, Any]) -> Any:
     return render(trust_as_template("{{ " + text + " }}"), variables)
 
 
-def known(snapshots: Any = HAS, wanted: Any = True, **more: Any) -> dict[str, Any]:
-    chosen = {"name": "glm-5.3-flash-nvfp4", "runtime": {"snapshots": snapshots}}
+def known(snapshots: Any = "has", wanted: Any = True, **more: Any) -> dict[str, Any]:
+    chosen = {"name": "glm-5.3-flash-nvfp4", "runtime": {"snapshots": HAS if snapshots == "has" else snapshots}}
     host = {"vllm_chosen": chosen, "vllm_snapshots": wanted, "inventory_hostname": "spark2"}
     inner: dict[str, Any] = load(ROLE / "vars/main.yml")
     return inner | host | more

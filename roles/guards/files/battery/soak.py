@@ -126,7 +126,7 @@ def main(settings: Settings, hours: float) -> int:
     began = time.time()
     run = f"{datetime.fromtimestamp(began, UTC):%Y%m%dT%H%M%SZ}-{LEVEL}"
     status = Status(settings.records, run, LEVEL, settings.recipe, began)
-    guards, _, finish = ours("canary")
+    guards, _measures, finish = ours("canary")
     return asyncio.run(execute(settings, settings.api(), status, hours, guards, finish))
 
 

@@ -78,7 +78,7 @@ async def flow(server: Server, traffic: Traffic, chance: random.Random, context_
     began = time.monotonic()
     while time.monotonic() < began + seconds and not traffic.gone:
         at = time.monotonic()
-        asked = [question(chance, context_tokens) for _ in range(chance.randint(1, MOST_AT_ONCE))]
+        asked = [question(chance, context_tokens) for _number in range(chance.randint(1, MOST_AT_ONCE))]
         tasks = [asyncio.create_task(_ask(server, each)) for each in asked]
         try:
             answers = await asyncio.gather(*tasks)

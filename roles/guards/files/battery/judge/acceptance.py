@@ -54,7 +54,7 @@ def between(before: Counters, after: Counters) -> Acceptance | None:
         if first is None or last is None or last < first:
             return None
         deltas.append(last - first)
-    drafts, drafted, accepted, *at, _ = deltas
+    drafts, drafted, accepted, *at, _rest = deltas
     return Acceptance(drafts, drafted, accepted, tuple(count / drafts for count in at) if drafts else ())
 
 

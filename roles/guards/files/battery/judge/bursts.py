@@ -31,7 +31,7 @@ BAR = re.compile(r"[-.=_> ]*[])|]")
 
 
 def burst(text: str, prompt: str) -> str:
-    code = frozenset(place for place, _, prose in lines(text) if not prose)
+    code = frozenset(place for place, _line, prose in lines(text) if not prose)
     for start, end in sorted(_runs(text, prompt, code)):
         run = text[start:end]
         if run[:LOUD] not in prompt and not _wanted(run[0], prompt):
@@ -78,8 +78,8 @@ def _at_home(text: str, start: int, end: int, code: frozenset[int]) -> bool:
         rest = "".join("".join(takewhile(ENCODED.__contains__, side)) for side in around)
         if len(rest) >= REST and len(set(rest)) >= REST_KINDS:
             return True
-    bar = start > 0 and text[start - 1] in "[(|" and BAR.match(text, end) is not None
-    return bar or (mark in "#/@" and _framed(text, start, end, code))
+    framed = start > 0 and text[start - 1] in "[(|" and BAR.match(text, end) is not None
+    return framed or (mark in "#/@" and _framed(text, start, end, code))
 
 
 def _framed(text: str, start: int, end: int, code: frozenset[int]) -> bool:

@@ -33,7 +33,7 @@ def misread(text: str, prompt: str) -> str:
 
 def _beyond(sign: re.Pattern[str], asked: re.Pattern[str], text: str, prompt: str) -> str:
     seen = list(sign.finditer(text))
-    own = sum(1 for _ in sign.finditer(prompt))
+    own = sum(1 for _hit in sign.finditer(prompt))
     if len(seen) <= own or asked.search(prompt):
         return ""
     return f"{len(seen)} in {len(text)} characters, {own} in the prompt; the first {shown(text, *seen[0].span())}"

@@ -56,13 +56,13 @@ def foreign(text: str, prompt: str, *, sampled: bool) -> str:
     seen = [run for run in _runs(text) if not (run[2] == "Greek" and run[1] - run[0] <= SYMBOL)]
     if not seen or ANY.search(prompt):
         return ""
-    allowed = _named(prompt) | {script for _, _, script in _runs(prompt)}
+    allowed = _named(prompt) | {script for _start, _end, script in _runs(prompt)}
     if not re.search(r"[^\W\d_]", prompt):
         allowed |= _home(text)
     strays = list(_unexplained(text, [run for run in seen if run[2] not in allowed]))
-    scripts = Counter(script for _, _, script in strays)
+    scripts = Counter(script for _start, _end, script in strays)
     if strays and not (sampled and len(strays) <= FEW and len(scripts) < MANY_SCRIPTS):
-        start, end, _ = strays[0]
+        start, end, _script = strays[0]
         counts = ", ".join(f"{count} of {script}" for script, count in scripts.most_common())
         return f"{len(strays)} words ({counts}), the first {shown(text, start, end)}"
     mixed = MIXED.search(text)

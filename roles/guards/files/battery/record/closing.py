@@ -86,5 +86,6 @@ def parse(text: str, place: str) -> dict[str, dict[str, Any]]:
 def _fits(journal: object) -> bool:
     if not isinstance(journal, dict) or journal.keys() != FIELDS.keys():
         return False
-    right = all(type(journal[name]) is kind for name, kind in FIELDS.items())
+    right = all(isinstance(journal[name], kind) for name, kind in FIELDS.items())
+    right = right and not isinstance(journal["restarts"], bool)
     return right and all(isinstance(line, str) for line in journal["errors"])
