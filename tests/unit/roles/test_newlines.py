@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The switchless.spark founders
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ansible keeps backslashes: a '\\n' is a new line only in a YAML text in double quotes, else two letters of the message."""
+"""Ansible keeps backslashes: a '\\n' is a new line only in a YAML text in double quotes, else two letters."""
 
 from __future__ import annotations
 
