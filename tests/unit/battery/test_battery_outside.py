@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 from battery.command import run
-from battery.outcome import Measure
+from battery.course import AskSpeed
+from battery.outcome import Measure, SpeedTask
 from battery.outside import (
     BENCHY,
     VLLM,
@@ -24,10 +25,14 @@ from battery.outside import (
     benchy_measures,
     interpreter,
     llama_benchy,
+    measures,
     vllm_argv,
     vllm_bench,
     vllm_measures,
 )
+
+from tests.unit.battery.fake_engine import FakeEngine
+from tests.unit.battery.test_battery_settings import settings_of
 
 KEY = "hiddenhiddenhidden"
 ASKED = Outside("http://127.0.0.1:8000", "copy", KEY, Path("/srv/models/copy"), "s1", seconds=20)
@@ -70,6 +75,50 @@ def asked(call: Call, path: Path | None, asked: Outside = ASKED) -> tuple[Measur
         return await call(asked, path)
 
     return asyncio.run(go())
+
+
+# as steps of a run
+
+
+@pytest.mark.parametrize(
+    ("vllm", "benchy", "checkpoint", "names"),
+    [
+        (None, None, "/srv/models/copy", []),
+        ("/opt/vllm/bin/vllm", None, "/srv/models/copy", [VLLM]),
+        ("/opt/vllm/bin/vllm", "/opt/benchy/bin/llama-benchy", "/srv/models/copy", [VLLM, BENCHY]),
+        ("/opt/vllm/bin/vllm", "/opt/benchy/bin/llama-benchy", None, []),
+    ],
+)
+def test_those_that_the_settings_name_are_steps(
+    tmp_path: Path, vllm: str | None, benchy: str | None, checkpoint: str | None, names: list[str]
+) -> None:
+    settings = settings_of(tmp_path, vllm_program=vllm, benchy_program=benchy, checkpoint=checkpoint)
+    assert [name for name, _call in measures(settings, settings.api())] == names
+
+
+def test_a_step_gives_their_figures_and_leaves_nothing_in_the_home(tmp_path: Path) -> None:
+    """The lab's context holds no prompt of the usual length beside its answer."""
+    told = tmp_path / "told"
+    script = (
+        f"Path({str(told)!r}).write_text(json.dumps([sys.argv, dict(os.environ)]))\n"
+        "given = dict(zip(sys.argv, sys.argv[1:]))\n"
+        f"Path(given['--result-dir'], 'result.json').write_text({json.dumps(BENCH)!r})"
+    )
+    named = {"vllm_program": str(program(tmp_path, script)), "checkpoint": "/srv/models/copy", "context_tokens": 3000}
+    settings = settings_of(tmp_path, **named)
+    ((_name, call),) = measures(settings, settings.api())
+    got = asyncio.run(measured(call, SpeedTask(False, "s1", 3000, {}, 20.0)))
+    assert [measure.values for measure in got] == [(61.5,), (80.0,), (0.412,)], got
+    argv, environment = json.loads(told.read_text())
+    given = dict(pairwise(argv))
+    assert (given["--random-input-len"], given["--tokenizer"]) == ("1500", "/srv/models/copy")
+    assert (environment["OPENAI_API_KEY"], environment["HOME"]) == (settings.api().key, given["--result-dir"])
+
+
+async def measured(call: AskSpeed, task: SpeedTask) -> tuple[Measure, ...]:
+    got = await call(FakeEngine(), task)
+    assert isinstance(got, tuple)
+    return got
 
 
 # vllm bench serve

@@ -138,6 +138,16 @@ def test_steps_are_taken_in_order_and_told(seen: Seen, tmp_path: Path, capsys: p
     assert [path.name for path in settings.records.iterdir()] == ["status.json"]
 
 
+def test_a_step_may_give_several_figures(seen: Seen, tmp_path: Path) -> None:
+    async def others(_server: Server, _task: SpeedTask) -> tuple[Measure, ...]:
+        return Measure("a", "tokens/s", (1.0,)), Measure("b", "s", (2.0,))
+
+    settings = settings_of(tmp_path)
+    assert seen.run(settings, [seen.guard("count")], [("outside", others)]) == 0
+    assert [measure.name for measure in seen.runs[0].measures] == ["a", "b"]
+    assert (shown(settings)["steps_done"], shown(settings)["steps_total"]) == (2, 2)
+
+
 def test_what_is_recorded(seen: Seen, tmp_path: Path) -> None:
     settings = settings_of(tmp_path)
     seen.run(settings, [seen.guard("count")], [seen.speed("x", 1.0)])
@@ -424,7 +434,9 @@ def test_levels(parts: Seen, tmp_path: Path) -> None:
     assert quick.id.endswith("Z-quick")
     assert quick.salt == "s"
     assert full.salt not in ("s", canary.salt, "")
-    assert ours("full")[1] == sys.modules["battery.speed"].MEASURES
+    own = list(sys.modules["battery.speed"].MEASURES)
+    others = [("outside", own[0][1])]
+    assert [list(ours(level, others)[1]) for level in ("quick", "full", "canary")] == [own, [*own, *others], []]
 
 
 def test_other_modules_are_handed_their_part(parts: Seen, tmp_path: Path) -> None:

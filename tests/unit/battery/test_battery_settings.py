@@ -64,6 +64,9 @@ def written(folder: Path) -> dict[str, Any]:
         "keep_runs": 20,
         "tolerance": 0.1,
         "speed_is_gate": False,
+        "vllm_program": None,
+        "benchy_program": None,
+        "checkpoint": "/srv/models/copy",
     }
 
 

@@ -17,7 +17,8 @@ from .settings import Settings
 from .status import Status
 
 AskGuard = Callable[[Server, Task], Awaitable[Result]]
-AskSpeed = Callable[[Server, SpeedTask], Awaitable[Measure]]
+# One figure, or those of another's benchmark, which is one step.
+AskSpeed = Callable[[Server, SpeedTask], Awaitable[Measure | tuple[Measure, ...]]]
 
 GONE = 3  # errors of the server in a row, after which nothing more is asked
 SHARES = 4  # one step gets at most this part of the time that is left: one that hangs leaves the others theirs
@@ -55,19 +56,19 @@ class Course:
         self.status.results.append(result)
         return result
 
-    async def measure(self, name: str, call: AskSpeed) -> Measure:
+    async def measure(self, name: str, call: AskSpeed) -> tuple[Measure, ...]:
         quick = self.status.level != "full"
 
-        async def ask(budget: float) -> Measure:
+        async def ask(budget: float) -> Measure | tuple[Measure, ...]:
             settings = self.settings
             task = SpeedTask(quick, self.salt, settings.context_tokens, settings.expected(), budget)
             return await call(self.server, task)
 
         got = await self._step(name, ask)
-        measure = Measure(name, "", (), got) if isinstance(got, str) else got
-        self.gone = 0 if measure.values else self.gone
-        self.status.measures.append(measure)
-        return measure
+        measured = (Measure(name, "", (), got),) if isinstance(got, str) else got if isinstance(got, tuple) else (got,)
+        self.gone = 0 if any(measure.values for measure in measured) else self.gone
+        self.status.measures += measured
+        return measured
 
     async def _step[T](self, name: str, ask: Callable[[float], Awaitable[T]]) -> T | str:
         """What a step gives, or in words why it gives nothing."""

@@ -12,17 +12,23 @@ import hashlib
 import json
 import tempfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeGuard
 
 from .command import Done, run
-from .outcome import Measure
+from .course import AskSpeed
+from .failure import Api
+from .model import Server
+from .outcome import Measure, SpeedTask
+from .settings import Settings
 from .speed.text import text
 
 Read = Callable[[Mapping[str, Any]], tuple[Measure, ...]]
+Ask = Callable[["Outside", Path | None], Awaitable[tuple[Measure, ...]]]
 VLLM, BENCHY = "outside_vllm_bench", "outside_llama_benchy"
+PROMPT_TOKENS = 2048
 BOOK, BOOK_WORDS = "book.invalid", 60_000
 # llama-benchy takes the key as an argument only: it is added inside of the process.
 KEYED = (
@@ -40,13 +46,36 @@ class Outside:
     key: str = field(repr=False)
     tokenizer: Path
     salt: str
-    prompt_tokens: int = 2048
+    prompt_tokens: int = PROMPT_TOKENS
     answer_tokens: int = 128
     seconds: float = 600.0
 
-    @property
-    def environment(self) -> Mapping[str, str]:
-        return {"OPENAI_API_KEY": self.key, "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "NO_PROXY": "*"}
+    def environment(self, home: str) -> Mapping[str, str]:
+        """They write settings and caches into the home that they are given, and ask nobody but the server."""
+        return {
+            "OPENAI_API_KEY": self.key,
+            "HOME": home,
+            "VLLM_NO_USAGE_STATS": "1",
+            "HF_HUB_OFFLINE": "1",
+            "TRANSFORMERS_OFFLINE": "1",
+            "NO_PROXY": "*",
+        }
+
+
+def measures(settings: Settings, api: Api) -> Sequence[tuple[str, AskSpeed]]:
+    """One step of a run for each benchmark that the settings name."""
+
+    def step(call: Ask, program: Path, tokenizer: Path) -> AskSpeed:
+        async def measure(_server: Server, task: SpeedTask) -> tuple[Measure, ...]:
+            prompt = min(PROMPT_TOKENS, settings.context_tokens // 2)
+            asked = Outside(api.url, api.model, api.key, tokenizer, task.salt, prompt, seconds=task.budget_seconds)
+            return await call(asked, program)
+
+        return measure
+
+    programs = ((VLLM, vllm_bench, settings.vllm_program), (BENCHY, llama_benchy, settings.benchy_program))
+    folder = settings.checkpoint
+    return [(name, step(call, program, folder)) for name, call, program in programs if program and folder]
 
 
 async def vllm_bench(asked: Outside, vllm: Path | None) -> tuple[Measure, ...]:
@@ -54,7 +83,7 @@ async def vllm_bench(asked: Outside, vllm: Path | None) -> tuple[Measure, ...]:
     if not there(vllm):
         return (Measure(VLLM, "", (), f"vllm is not there: seen {vllm}, expected an executable"),)
     with tempfile.TemporaryDirectory(prefix="battery-") as folder:
-        done = await run(vllm_argv(asked, vllm, Path(folder)), asked.seconds, asked.environment)
+        done = await run(vllm_argv(asked, vllm, Path(folder)), asked.seconds, asked.environment(folder))
         return _told(VLLM, done, Path(folder) / "result.json", vllm_measures, asked)
 
 
@@ -95,7 +124,7 @@ async def llama_benchy(asked: Outside, program: Path | None) -> tuple[Measure, .
     with tempfile.TemporaryDirectory(prefix="battery-") as folder:
         _book(Path(folder), asked.salt)
         argv = benchy_argv(asked, python, Path(folder))
-        done = await run(argv, asked.seconds, {**asked.environment, "HOME": folder})
+        done = await run(argv, asked.seconds, asked.environment(folder))
         return _told(BENCHY, done, Path(folder) / "result.json", benchy_measures, asked)
 
 

@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from statistics import median
 
+from . import outside
 from .beside import Beside
 from .course import GONE, AskGuard, AskSpeed, Course
 from .failure import Api
@@ -96,8 +97,8 @@ async def _steps(course: Course, guards: Sequence[Guard], measures: Sequence[Spe
     for number, (name, speed) in enumerate(measures, 1):
         if course.over:
             break
-        measure = await course.measure(name, speed)
-        say(f"speed {number} of {len(measures)}: {name}: {figures(measure)}")
+        for measure in await course.measure(name, speed):
+            say(f"speed {number} of {len(measures)}: {measure.name}: {figures(measure)}")
     if course.over:
         warn(f"the server failed {GONE} times in a row: nothing more is asked, what was found is kept")
 
@@ -127,7 +128,7 @@ async def execute(
     parts: Parts | None = None,
 ) -> int:
     """A run from its first word to its record. SIGTERM ends it early; while it is written down, nothing does."""
-    guards, measures, finish = parts or ours(status.level)
+    guards, measures, finish = parts or ours(status.level, outside.measures(settings, api))
     told, task = asyncio.Event(), asyncio.current_task()
 
     def stop() -> None:
@@ -165,12 +166,14 @@ def keep(settings: Settings, done: Run, finish: Finish) -> Path | None:
     return None
 
 
-def ours(level: str) -> Parts:
-    """What a level consists of. Imported when it is needed: tests of this module bring their own."""
+def ours(level: str, others: Sequence[Speed] = ()) -> Parts:
+    """What a level consists of, with benchmarks of others. Imported when it is needed: tests bring their own."""
     from .guard import CANARY, GUARDS  # noqa: PLC0415
     from .record import finish  # noqa: PLC0415
     from .speed import MEASURES  # noqa: PLC0415
 
     if level == "canary":
         return [guard for guard in GUARDS if guard[0] in CANARY], [], finish
+    if level == "full":
+        return GUARDS, [*MEASURES, *others], finish
     return GUARDS, MEASURES, finish

@@ -65,6 +65,10 @@ class Settings:
     keep_runs: int
     tolerance: float
     speed_is_gate: bool
+    # Others' benchmarks, which `full` runs beside its own, and the folder whose tokenizer they count with.
+    vllm_program: Path | None
+    benchy_program: Path | None
+    checkpoint: Path | None
     history: Path | None = None
 
     def expected(self) -> dict[str, float | None]:

@@ -67,7 +67,8 @@ class Status:
             "began": moment(self.began),
             "updated": moment(time.time()),
             "step": self.step,
-            "steps_done": len(self.results) + len(self.measures),
+            # A step may give several figures, and what was watched all along is no step.
+            "steps_done": min(len(self.results) + len(self.measures), self.total),
             "steps_total": self.total,
             "results": [
                 {
