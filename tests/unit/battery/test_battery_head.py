@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from battery.head import Life, changed, error, error_lines, family, journal, life, records
 
+from tests.unit.battery.stand_in import stand_in
+
 ERRORS = [
     # S09, S10, S12, S16, S25 and their like of the collected serving cases, and what kernels and systemd say.
     "(Worker_TP11 pid=113) ERROR 08-10 23:02:36 [multiproc_executor.py:898] zmq.error.ZMQError: Address already in use",
@@ -148,9 +150,7 @@ def test_error_is_one_line() -> None:
 
 
 def journalctl(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    program = folder / "journalctl"
-    program.write_text(f"#!{sys.executable} -S\nimport os, sys\n{script}\n")
-    program.chmod(0o755)
+    stand_in(folder / "journalctl", f"import os, sys\n{script}", "-S")
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
 
 

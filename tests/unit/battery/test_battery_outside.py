@@ -32,6 +32,7 @@ from battery.outside import (
 )
 
 from tests.unit.battery.fake_engine import FakeEngine
+from tests.unit.battery.stand_in import stand_in
 from tests.unit.battery.test_battery_settings import settings_of
 
 KEY = "hiddenhiddenhidden"
@@ -64,10 +65,7 @@ REPORT = {
 
 def program(folder: Path, script: str) -> Path:
     """A script that can be run, with Python's path in its first line as pip writes it."""
-    path = folder / "program"
-    path.write_text(f"#!{sys.executable}\nimport json, os, sys, time\nfrom pathlib import Path\n{script}\n")
-    path.chmod(0o755)
-    return path
+    return stand_in(folder / "program", f"import json, os, sys, time\nfrom pathlib import Path\n{script}")
 
 
 def asked(call: Call, path: Path | None, asked: Outside = ASKED) -> tuple[Measure, ...]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +15,8 @@ from battery.model import Answer, Counters, Question, ServerError
 from battery.stall import ABSENT, dumps, stalled, watch
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.unit.battery.stand_in import stand_in
 
 # At, running, waiting, tokens generated, prompt tokens.
 Row = tuple[float, float, float, float, float]
@@ -139,9 +140,7 @@ def test_a_server_that_works_is_left_alone() -> None:
 
 
 def spy(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    program = folder / "py-spy"
-    program.write_text(f"#!{sys.executable} -S\n{script}\n")
-    program.chmod(0o755)
+    program = stand_in(folder / "py-spy", script, "-S")
     monkeypatch.setattr(shutil, "which", lambda _name: str(program))
 
 
