@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def stand_in(path: Path, script: str, options: str = "") -> Path:
-    """A script that can be run. Its first line cannot hold a path with a space, as the checkout's may be: a link can."""
+    """A script that can be run. Its first line cannot hold a path with a space, and the checkout may have one."""
     python = path.with_name("python")
     if not python.is_symlink():
         python.symlink_to(sys.executable)

@@ -119,7 +119,8 @@ async def llama_benchy(asked: Outside, program: Path | None) -> tuple[Measure, .
         return (Measure(BENCHY, "", (), f"llama-benchy is not there: seen {program}, expected an executable"),)
     python = interpreter(program)
     if python is None:
-        why = f"{program} does not begin with the path of its Python: install llama-benchy in a virtual environment, at a path without spaces"
+        why = f"{program} does not begin with the path of its Python: install llama-benchy in a virtual environment"
+        why += " whose path has no space"
         return (Measure(BENCHY, "", (), why),)
     with tempfile.TemporaryDirectory(prefix="battery-") as folder:
         _book(Path(folder), asked.salt)
