@@ -23,7 +23,6 @@ SETTINGS = "/etc/switchless/battery/faulty.json"
 RECORDS = "/var/lib/switchless/battery/faulty"
 BATTERY = "runuser -u battery -- /usr/bin/python3 -I /usr/local/lib/switchless/battery"
 SILENT = ("passed", "not asked", "not exercised")
-MARK = "corruption"
 
 
 def judge(served: Cluster, level: str = "quick") -> dict[str, Any]:
@@ -46,8 +45,7 @@ def words(record: dict[str, Any]) -> str:
 def proved(served: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Played:
     """The recipe whose engine can be spoiled is served, and was judged as part of the site."""
     recipe = faulty(served, tmp_path_factory.mktemp("recipe"))
-    for name in ("lab",):
-        served.nodes(f"systemctl disable --now vllm@{name} 2>/dev/null || true")
+    served.nodes("systemctl disable --now vllm@lab 2>/dev/null || true")
     return served.play("--tags", "fabric,transport,checkpoint,vllm,guards", "-e", f"vllm_recipe={recipe}", *MANY_STARTS)
 
 
@@ -90,7 +88,7 @@ def test_a_sound_engine_raises_no_alarm(served: Cluster, proved: Played) -> None
         pytest.param(
             "disagree", "acceptance", ("count", "concurrent_prefill", "margin"), id="a draft head that disagrees"
         ),
-        pytest.param("markup", MARK, (), id="markup in the answer"),
+        pytest.param("markup", "corruption", (), id="markup in the answer"),
     ],
 )
 def test_a_fault_is_found_by_its_guard(
