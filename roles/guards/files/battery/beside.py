@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -20,6 +19,7 @@ from .model import Counters, Finding, Proof, Result, Server, judged
 from .settings import Settings
 from .stall import dumps, watch
 from .status import warn
+from .stopping import stopped
 
 EVERY = 5.0  # seconds between looks at the counters
 STALL, GROUP = "stall", "group"
@@ -46,9 +46,7 @@ class Beside:
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         if self.task:
-            self.task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self.task
+            await stopped(self.task)
 
     async def _stalled(self, words: str) -> None:
         now = head.life(self.settings.state_file)

@@ -24,6 +24,7 @@ from .outcome import Measure, Run, State, conclusion, slow
 from .server import HttpServer
 from .settings import Settings
 from .status import Status, say, warn
+from .stopping import cancel_until
 
 Guard = tuple[str, AskGuard]
 Speed = tuple[str, AskSpeed]
@@ -131,12 +132,8 @@ async def execute(
     guards, measures, finish = parts or ours(status.level, outside.measures(settings, api))
     told, task = asyncio.Event(), asyncio.current_task()
 
-    def stop() -> None:
-        if task and not told.is_set():
-            told.set()
-            task.cancel()
-
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop)
+    if task:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, cancel_until, told, task)
     say(f"run {status.run} of recipe {settings.recipe}, salt {salt}, server {settings.url}")
     async with HttpServer(api) as server, AsyncExitStack() as stack:
         beside = None if parts else await stack.enter_async_context(Beside(settings, server, status.run))

@@ -23,6 +23,7 @@ from .run import ABORTED, Finish, Guard, counted, keep, ours, summary
 from .server import HttpServer
 from .settings import Settings
 from .status import Status, say, warn
+from .stopping import cancel_until, stopped
 
 LEVEL = "soak"
 INTERVAL_SECONDS = 600.0  # of traffic between two rounds of guards
@@ -101,9 +102,7 @@ async def _until_over(course: Soak, every: float) -> None:
             # What broke is raised. The watch has no end of its own.
             (rounds if rounds.done() else watcher).result()
     finally:
-        for task in (rounds, watcher):
-            task.cancel()
-        await asyncio.gather(rounds, watcher, return_exceptions=True)
+        await stopped(rounds, watcher)
 
 
 async def _stalled(course: Soak, words: str) -> None:
@@ -136,12 +135,8 @@ async def execute(
     """From its first word to its record. SIGTERM ends it early; while it is written down, nothing does."""
     salt, told, task = secrets.token_hex(4), asyncio.Event(), asyncio.current_task()
 
-    def stop() -> None:
-        if task and not told.is_set():
-            told.set()
-            task.cancel()
-
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop)
+    if task:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, cancel_until, told, task)
     say(f"run {status.run} of recipe {settings.recipe}, salt {salt}, server {settings.url}, {hours:g} hours")
     async with HttpServer(api) as server:
         done, code = await soak(settings, hours, server, status, salt, guards)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from .model import Answer, Finding, Question, Result, Server, ServerError, Verdict
 from .speed.text import text
+from .stopping import stopped
 
 NAME = "traffic"
 MOST_AT_ONCE = 4
@@ -83,9 +84,7 @@ async def flow(server: Server, traffic: Traffic, chance: random.Random, context_
         try:
             answers = await asyncio.gather(*tasks)
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await stopped(*tasks)
         _count(traffic, answers)
         traffic.seconds += time.monotonic() - at
         if traffic.in_a_row:

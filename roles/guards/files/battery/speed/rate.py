@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from battery.model import Answer, Counters, Question, Server, ServerError
+from battery.stopping import stopped
 
 # What is measured is the text that was asked for: templates that know neither word pass over it.
 PLAIN = {"chat_template_kwargs": {"enable_thinking": False, "thinking": False}}
@@ -56,9 +57,7 @@ async def watched(server: Server, questions: Sequence[Question], every: float = 
     try:
         answers = await asyncio.gather(*tasks)
     finally:
-        for task in (*tasks, looker):
-            task.cancel()
-        await asyncio.gather(*tasks, looker, return_exceptions=True)
+        await stopped(*tasks, looker)
     looks.append(await server.counters())
     return Watched(tuple(answers), tuple(looks))
 
