@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from . import head
 from .model import Counters, Finding, Proof, Result, Server, judged
 from .settings import Settings
-from .stall import dumps, watch
+from .stall import dumped, watch
 from .status import warn
 from .stopping import stopped
 
@@ -49,10 +48,8 @@ class Beside:
             await stopped(self.task)
 
     async def _stalled(self, words: str) -> None:
-        now = head.life(self.settings.state_file)
-        pids = head.family(now.child) if now and now.child else []
         try:
-            files: list[Path] = await asyncio.to_thread(dumps, pids, self.folder)
+            files = await dumped(self.settings.state_file, self.folder)
             kept = f"; what the processes of the head do: {', '.join(str(file) for file in files)}"
         except OSError as trouble:
             kept = f"; {self.folder} cannot be written: {trouble.strerror}"

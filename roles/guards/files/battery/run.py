@@ -69,6 +69,13 @@ async def run(
             state, code = "incomplete", 3
     except asyncio.CancelledError:
         state, code = "aborted", ABORTED
+    return ended(settings, status, salt, state, before, after), code
+
+
+def ended(
+    settings: Settings, status: Status, salt: str, state: State, before: Counters | None, after: Counters | None
+) -> Run:
+    """What there is of a run now that it is over, of whatever level."""
     return Run(
         id=status.run,
         level=status.level,
@@ -85,7 +92,7 @@ async def run(
         counters_before=before,
         counters_after=after,
         server={"url": settings.url, "model": settings.model, "unit": settings.unit},
-    ), code
+    )
 
 
 async def _steps(course: Course, guards: Sequence[Guard], measures: Sequence[Speed]) -> None:

@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from . import head, stall
+from . import stall
 from .failure import Api
 from .model import Counters, Finding, Result, Server
 from .outcome import Run, State, conclusion
 from .rounds import Soak, go_on
-from .run import ABORTED, Finish, Guard, counted, keep, ours, summary
+from .run import ABORTED, Finish, Guard, counted, ended, keep, ours, summary
 from .server import HttpServer
 from .settings import Settings
 from .status import Status, say, warn
@@ -63,23 +63,7 @@ async def soak(
         traceback.print_exc()
         course.show()
         state, code = "incomplete", 3
-    return Run(
-        id=status.run,
-        level=LEVEL,
-        recipe=settings.recipe,
-        salt=salt,
-        began_wall=status.began,
-        ended_wall=time.time(),
-        state=state,
-        results=tuple(status.results),
-        measures=tuple(status.measures),
-        fingerprint=settings.fingerprint,
-        tolerance=settings.tolerance,
-        expected=settings.expected(),
-        counters_before=before,
-        counters_after=after,
-        server={"url": settings.url, "model": settings.model, "unit": settings.unit},
-    ), code
+    return ended(settings, status, salt, state, before, after), code
 
 
 async def _until_over(course: Soak, every: float) -> None:
@@ -107,11 +91,9 @@ async def _until_over(course: Soak, every: float) -> None:
 
 async def _stalled(course: Soak, words: str) -> None:
     """What the ranks of this machine do is kept beside the records."""
-    now = head.life(course.settings.state_file)
-    pids = head.family(now.child) if now and now.child else []
     folder = course.settings.records / "dumps" / course.status.run
     try:
-        kept = await asyncio.to_thread(stall.dumps, pids, folder)
+        kept = await stall.dumped(course.settings.state_file, folder)
         names = ", ".join(path.name for path in kept)
         where = f"{folder} has {names}" if names else "no process of the head is known, so none was looked at"
     except OSError as error:

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from . import head
 from .model import Counters, Server, ServerError
 
 DUMP_SECONDS = 60.0
@@ -88,6 +89,13 @@ def dumps(pids: Sequence[int], folder: Path, seconds: float = DUMP_SECONDS) -> l
             text = f"{program} could not be started: {error.strerror}"
         found.append(_put(folder / f"py-spy-{pid}.txt", text))
     return found
+
+
+async def dumped(state_file: Path, folder: Path) -> list[Path]:
+    """The same files, of all processes of this machine's rank. OSError as there."""
+    now = head.life(state_file)
+    pids = head.family(now.child) if now and now.child else []
+    return await asyncio.to_thread(dumps, pids, folder)
 
 
 def _put(path: Path, text: str) -> Path:
